@@ -102,7 +102,7 @@ def _line(engine: str, what: str, figure: str) -> None:
 
 def _ours(given: dict[str, Any], count: int) -> None:
     name, variables = "gangplan", given["variables"]
-    environment = Environment(minor=34, variables=admission.declare_variables(has_params=True))
+    environment = Environment(minor=34, variables=admission.declare_cel_policy_variables(has_params=True))
     texts = (*EXPRESSIONS, *OF_KUBERNETES)
     for text in texts:
         environment.compile(text)

@@ -91,14 +91,16 @@ def _kubeconform_program() -> str | None:
 
 def _kubeconform(program: str) -> Callable[[Corpus, Path], Run]:
     def judge(corpus: Corpus, folder: Path) -> Run:
-        from gangplan.resolve.platform import resolve_platform
+        from gangplan.resolve.platform import resolve_platform_of_cluster_file
         from gangplan.tools.kubeconform import FILE_TEMPLATE
         from gangplan.validate.apiserver.schema import write_schemas
-        from gangplan.validate.versions import versions_of
+        from gangplan.validate.versions import choose_schema_versions_of
         from gangplan.workspace import load_workspace
 
         cluster = load_workspace(corpus.workspace).clusters[corpus.cluster]
-        schemas = write_schemas(versions_of(resolve_platform(cluster)), folder / "schemas")
+        schemas = write_schemas(
+            choose_schema_versions_of(resolve_platform_of_cluster_file(cluster)), folder / "schemas"
+        )
         place = f"{schemas}/{FILE_TEMPLATE}"
         return command([program, "-strict", "-schema-location", place, "-n", "2", *map(str, corpus.files)])
 

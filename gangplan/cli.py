@@ -9,11 +9,11 @@ import typer
 import typer.core
 
 from gangplan import __version__
-from gangplan.commands.fatal import print_fatal, print_unexpected
-from gangplan.commands.plugins import disable_plugins
-from gangplan.commands.streams import StreamListener, guard_output
+from gangplan.commands.fatal import print_fatal, print_unexpected_error_of_command
+from gangplan.commands.plugins import disable_pydantic_plugins
+from gangplan.commands.streams import StreamListener, guard_standard_streams_of_command
 from gangplan.commands.terminate import treat_sigterm_as_interrupt
-from gangplan.commands.tree import COMMAND_GROUPS, COMMAND_MODULES, OrderedProgram, find_command
+from gangplan.commands.tree import COMMAND_GROUPS, COMMAND_MODULES, OrderedProgram, find_typer_command
 from gangplan.errors import Exit, GangplanError, ToolError
 from gangplan.incremental.look import Look
 
@@ -54,7 +54,7 @@ def run_command_line(listener: StreamListener | None = None, looked: Look | None
     `listener` receives everything that is written to the program's own standard output and standard error;
     `looked` is the current state of the workspace, if it was read already.
     """
-    with guard_output(listener) as lost:
+    with guard_standard_streams_of_command(listener) as lost:
         code = _run_command_line(looked)
         if why := lost():
             print_fatal(
@@ -90,8 +90,8 @@ def _run_command_line(looked: Look | None) -> int:
     """Run the command line and return its exit code."""
     try:
         arguments = _rewrite_help_arguments(sys.argv[1:])
-        disable_plugins()
-        command = find_command(program, arguments)
+        disable_pydantic_plugins()
+        command = find_typer_command(program, arguments)
         outcome = command(arguments, prog_name="gangplan", standalone_mode=False, obj=looked)
         if outcome == Exit.INTERRUPTED:  # what typer returns after an interrupt
             return _report_interrupt()
@@ -106,7 +106,7 @@ def _run_command_line(looked: Look | None) -> int:
     except SystemExit as stop:  # raised by typer's completion for shells
         return stop.code if isinstance(stop.code, int) else Exit.ENVIRONMENT if stop.code else Exit.CLEAN
     except Exception as bad:  # noqa: BLE001  the last door: what is left is a usage error or a bug of ours
-        return _report_interrupt() if _is_interrupt(bad) else print_unexpected(bad)
+        return _report_interrupt() if _is_interrupt(bad) else print_unexpected_error_of_command(bad)
 
 
 def _is_interrupt(bad: BaseException) -> bool:

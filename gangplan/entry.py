@@ -18,9 +18,9 @@ def main() -> int:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"gangplan {__version__}\n")
         return 0
-    from gangplan.incremental.answers import build_question
+    from gangplan.incremental.answers import build_question_for_cached_answer
 
-    asked = build_question(sys.argv[1:])
+    asked = build_question_for_cached_answer(sys.argv[1:])
     if asked is not None and (answer := asked.answer()) is not None:
         written, code = answer
         if _replay_stored_answer(written):

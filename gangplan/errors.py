@@ -69,7 +69,7 @@ def find_os_error_help(failed: OSError) -> str:
     return _ADVICE.get(failed.errno or 0, "Check the folder's owner and free space.")
 
 
-def build_unreadable_error(path: Path, failed: Exception, help: str) -> UserError:
+def build_unreadable_file_error(path: Path, failed: Exception, help: str) -> UserError:
     """Return the error that a named file cannot be read as text, and why; `help` says which file is meant."""
     if isinstance(failed, IsADirectoryError):
         return UserError(f"{path} is a folder, not a file", help)
@@ -79,7 +79,7 @@ def build_unreadable_error(path: Path, failed: Exception, help: str) -> UserErro
     return UserError(f"{path} cannot be read: {why or failed}", help)
 
 
-def build_refusal_error(what: str, failed: OSError) -> GangplanError:
+def build_os_refusal_error(what: str, failed: OSError) -> GangplanError:
     """Return the error that says what was not done, why the system refused it, and what helps.
 
     A name that is too long is bad input.

@@ -202,7 +202,9 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     keys = [finding.sort_key for finding in every]
     if all(map(lt, keys, keys[1:])):
         return every  # already in order, and all different
-    return sorted(merge_copies(every), key=lambda finding: (finding.sort_key, not finding.counts))
+    return sorted(
+        merge_findings_across_clusters(every), key=lambda finding: (finding.sort_key, not finding.counts)
+    )
 
 
 def merge_sorted_findings(ordered: list[Finding], *more: Iterable[Finding]) -> list[Finding]:
@@ -211,7 +213,7 @@ def merge_sorted_findings(ordered: list[Finding], *more: Iterable[Finding]) -> l
     return sort_findings([*ordered, *others]) if others else ordered
 
 
-def merge_copies(findings: Iterable[Finding]) -> list[Finding]:
+def merge_findings_across_clusters(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings without exact repeats, each with all clusters that it was found for."""
     merged: dict[Finding, Finding] = {}
     clusters: dict[Finding, list[str]] = {}
@@ -270,10 +272,10 @@ def name_differing_clusters(
 
     `runs` are the clusters of each run, by the reference of its object.
     """
-    return [_name_finding_clusters(one, runs.get(one.object_ref, ())) for one in findings]
+    return [_add_clusters_to_finding_message(one, runs.get(one.object_ref, ())) for one in findings]
 
 
-def _name_finding_clusters(finding: Finding, clusters: Collection[str]) -> Finding:
+def _add_clusters_to_finding_message(finding: Finding, clusters: Collection[str]) -> Finding:
     if not finding.clusters or set(finding.clusters) >= set(clusters):
         return finding
     return _copy_finding_with_changes(

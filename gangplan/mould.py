@@ -34,7 +34,7 @@ from gangplan.stand_ins import (
     combine_stand_ins,
     merge_stand_ins,
 )
-from gangplan.template import build_yaml_environment, format_expression, render_yaml
+from gangplan.template import build_jinja_yaml_environment, format_template_expression, render_yaml
 
 # The most moulds of one template or macro; beyond that, all are dropped and made again when needed.
 MOST = 256
@@ -94,21 +94,23 @@ class _Tree:
         for question, found in notes.questions.values():
             fork = ways.get(answer)
             if fork is None:
-                steps = _list_steps_to_values(self.study, (question.number, *question.others), taken)
+                steps = _list_steps_to_unknown_values(self.study, (question.number, *question.others), taken)
                 fork = ways[answer] = _Fork(question, steps)
             if not isinstance(fork, _Fork) or fork.question[:2] != question[:2]:
                 raise UnforeseenUseError("a template asked two things in one place")
             taken.update(step.number for step in fork.steps)
             ways, answer = fork.ways, found
         mould = build_mould(
-            made, lambda numbers: _list_steps_to_values(self.study, numbers, taken), self.parts
+            made, lambda numbers: _list_steps_to_unknown_values(self.study, numbers, taken), self.parts
         )
         ways[answer] = mould
         self.moulds += 1
         return mould
 
 
-def _list_steps_to_values(study: Study, numbers: Iterable[int], taken: set[int]) -> tuple[ValueStep, ...]:
+def _list_steps_to_unknown_values(
+    study: Study, numbers: Iterable[int], taken: set[int]
+) -> tuple[ValueStep, ...]:
     """Return the steps to values that are not known yet, each after those that it starts from."""
     found: dict[int, ValueStep] = {}
 
@@ -227,7 +229,7 @@ class Moulds:
             mould = tree.found(known)
             if mould is None:
                 known.clear()
-                mould = self._learn(tree, values, _read_piece)
+                mould = self._learn(tree, values, _parse_output_of_mould_macro)
                 known.extend(tree.known(values))
                 known[0] = known
                 mould = tree.found(known) or mould
@@ -236,7 +238,7 @@ class Moulds:
             known.clear()
 
 
-def _read_piece(text: str) -> Any:
+def _parse_output_of_mould_macro(text: str) -> Any:
     """Parse the mapping or list that a macro wrote. Raises UnlikeError if it wrote nothing."""
     if not text.strip():
         raise UnlikeError("a macro wrote nothing")
@@ -257,7 +259,7 @@ class _StudyContext(Context):
 
 
 def _format_value_or_stand_in(value: Any) -> str:
-    return value.marker("v") if isinstance(value, StandIn) else format_expression(value)
+    return value.marker("v") if isinstance(value, StandIn) else format_template_expression(value)
 
 
 def _is_none(value: Any) -> bool:
@@ -272,6 +274,6 @@ def _build_study_environment() -> Environment:
 
 def build_stand_in_environment() -> Environment:
     """Return the environment for templates that are run on stand-ins, which print markers."""
-    environment = build_yaml_environment(_format_value_or_stand_in)
+    environment = build_jinja_yaml_environment(_format_value_or_stand_in)
     environment.tests["none"] = _is_none
     return environment

@@ -60,7 +60,7 @@ def walk_leaves(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, A
 
 def dump_all(bodies: Iterable[Mapping[str, Any]], header: Sequence[str] = ()) -> str:
     """Return the objects as one stream of documents, in their order, after the header as comment lines."""
-    return join_documents(map(dump, bodies), header)
+    return join_documents(map(dump_object_as_block_yaml, bodies), header)
 
 
 def join_documents(texts: Iterable[str], header: Sequence[str] = ()) -> str:
@@ -83,7 +83,7 @@ class WrittenParts:
         key = id(part), width
         text = self._flows.get(key)
         if text is None:
-            text = _format_flow_value(part, width)
+            text = _format_yaml_flow_value(part, width)
             if len(self._flows) < _CACHED:
                 self._flows[key] = text
         return text
@@ -103,13 +103,15 @@ class WrittenParts:
         return text
 
 
-def dump(body: Mapping[str, Any], *, header: Sequence[str] = (), written: WrittenParts | None = None) -> str:
+def dump_object_as_block_yaml(
+    body: Mapping[str, Any], *, header: Sequence[str] = (), written: WrittenParts | None = None
+) -> str:
     """Return one object as canonical block YAML; `written` holds the texts of parts that were written before.
 
     Raises `TypeError` and `ValueError` on what YAML cannot carry.
     """
     lines: list[str] = []
-    _append_mapping_lines(_order_object_keys(body), "", "", lines, written)
+    _append_mapping_lines(_put_well_known_keys_first(body), "", "", lines, written)
     return _format_comment_header(header) + "\n".join(lines) + "\n"
 
 
@@ -125,7 +127,7 @@ def _format_comment_header(header: Sequence[str]) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in header)
 
 
-def _order_object_keys(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _put_well_known_keys_first(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object with the well-known keys first; all others stay in the order of insertion."""
     ordered = _move_keys_first(body, ("apiVersion", "kind", "metadata"))
     metadata = body.get("metadata")
@@ -162,7 +164,7 @@ def _append_mapping_lines(
             held = written if written is not None and id(value) in written.ids else None
             if not (key in _BLOCK and len(indent) < _NESTED):
                 width = _WIDTH - len(prefix)
-                text = held.write_flow(value, width) if held else _format_flow_value(value, width)
+                text = held.write_flow(value, width) if held else _format_yaml_flow_value(value, width)
                 if text:
                     lines.append(f"{prefix} {text}")
                     continue
@@ -175,7 +177,7 @@ def _append_mapping_lines(
             else:
                 _append_list_lines(value, inner, inner, lines, written)
         else:
-            lines.append(f"{prefix} {_format_non_text_scalar(value)}")
+            lines.append(f"{prefix} {_format_non_text_yaml_scalar(value)}")
 
 
 def _append_list_lines(
@@ -190,7 +192,7 @@ def _append_list_lines(
         elif kind is dict and entry:
             held = written if written is not None and id(entry) in written.ids else None
             width = _WIDTH - len(inner)
-            if text := held.write_flow(entry, width) if held else _format_flow_value(entry, width):
+            if text := held.write_flow(entry, width) if held else _format_yaml_flow_value(entry, width):
                 lines.append(f"{lead}- {text}")
             elif held:
                 lines.append(held.write(entry, lead + "- ", inner))
@@ -202,11 +204,11 @@ def _append_list_lines(
             else:
                 _append_list_lines(entry, lead + "- ", inner, lines, written)
         else:
-            lines.append(f"{lead}- {_format_non_text_scalar(entry)}")
+            lines.append(f"{lead}- {_format_non_text_yaml_scalar(entry)}")
         lead = indent
 
 
-def _format_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
+def _format_yaml_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
     """Return a small value on one line, as `{a: 1, b: {c: d}}` or `[a, b]`, if it has no more than `width`
     characters; else an empty text.
 
@@ -215,14 +217,14 @@ def _format_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> 
     if len(value) > _FEW or width < _LEAST:
         return ""
     if type(value) is list:
-        return _format_flow_list(value, width)
+        return _format_yaml_flow_list(value, width)
     assert isinstance(value, Mapping)
     parts = []
     for key, inner in value.items():
         if (type(inner) is dict or type(inner) is list) and inner:
-            text = _format_flow_value(inner, width)
+            text = _format_yaml_flow_value(inner, width)
         else:
-            text = _format_flow_scalar(inner)
+            text = _format_yaml_flow_scalar(inner)
         if not text:
             return ""
         parts.append(f"{_KEYS.get(key) or _format_yaml_key(key)}: {text}")
@@ -232,14 +234,16 @@ def _format_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> 
     return "{" + ", ".join(parts) + "}"
 
 
-def _format_flow_list(entries: Sequence[Any], width: int) -> str:
+def _format_yaml_flow_list(entries: Sequence[Any], width: int) -> str:
     """Return scalars, or a single mapping, between brackets, if they have no more than `width` characters."""
     parts = []
     for entry in entries:
         if (type(entry) is dict or type(entry) is list) and entry:
-            text = _format_flow_value(entry, width - 2) if len(entries) == 1 and type(entry) is dict else ""
+            text = (
+                _format_yaml_flow_value(entry, width - 2) if len(entries) == 1 and type(entry) is dict else ""
+            )
         else:
-            text = _format_flow_scalar(entry)
+            text = _format_yaml_flow_scalar(entry)
         if not text:
             return ""
         parts.append(text)
@@ -247,19 +251,23 @@ def _format_flow_list(entries: Sequence[Any], width: int) -> str:
     return f"[{joined}]" if len(joined) + 2 <= width else ""
 
 
-def _format_flow_scalar(value: Any) -> str:
+def _format_yaml_flow_scalar(value: Any) -> str:
     """Return a scalar on one line; empty for text of several lines.
 
     PyYAML before 5.1 and libyaml before 0.2.1 refuse an unquoted colon between brackets.
     """
     if type(value) is not str:
-        return _format_non_text_scalar(value)
+        return _format_non_text_yaml_scalar(value)
     if "\n" in value:
         return ""
-    return _quote_yaml_string(value) if ":" in value else _PLAIN.get(value) or _format_one_line_string(value)
+    return (
+        _quote_yaml_string(value)
+        if ":" in value
+        else _PLAIN.get(value) or _format_one_line_yaml_string(value)
+    )
 
 
-def _format_non_text_scalar(value: Any) -> str:
+def _format_non_text_yaml_scalar(value: Any) -> str:
     if value is None:
         return "null"
     if value is True:
@@ -319,11 +327,11 @@ _CACHED = 20_000
 def format_scalar(value: str | int | bool | None) -> str:
     """Return a scalar on one line, valid in block and flow YAML. Raises `TypeError` and `ValueError`."""
     if type(value) is not str:
-        return _format_non_text_scalar(value)
-    return _PLAIN.get(value) or _format_one_line_string(value)
+        return _format_non_text_yaml_scalar(value)
+    return _PLAIN.get(value) or _format_one_line_yaml_string(value)
 
 
-def _format_one_line_string(text: str) -> str:
+def _format_one_line_yaml_string(text: str) -> str:
     written = text if _SAFE.fullmatch(text) and text.lower() not in _WORDS else _quote_yaml_string(text)
     # Text of several lines is not cached: as a key or in a template it is on one line, as a value it is not.
     if len(_PLAIN) < _CACHED and len(text) < 200 and "\n" not in text:
@@ -347,7 +355,7 @@ def _escape_yaml_character(match: re.Match[str]) -> str:
 def _format_yaml_string(text: str, indent: str) -> str:
     """Return a string after its key; several lines become a literal block if every reader reads it alike."""
     if "\n" not in text or _NOT_LITERAL.search(text) or _ESCAPED.search(text.translate(_LITERAL)):
-        return _format_one_line_string(text)
+        return _format_one_line_yaml_string(text)
     body = text.removesuffix("\n")
     lines = [f"{indent}{line}" if line else "" for line in body.split("\n")]
     return "\n".join(["|" if body != text else "|-", *lines])
@@ -359,7 +367,7 @@ _LITERAL = str.maketrans({'"': "'", "\\": "/", "\n": " "})
 def _format_yaml_key(key: Any) -> str:
     if type(key) is not str:
         raise TypeError(f"a key must be text, not {key!r}")
-    written = _format_one_line_string(key)
+    written = _format_one_line_yaml_string(key)
     if len(written) > _KEY_LENGTH:
         raise ValueError(f"the key {key[:20]!r}... is longer than {_KEY_LENGTH} characters")
     if len(_KEYS) < _CACHED:

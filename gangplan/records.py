@@ -36,8 +36,8 @@ else:
         `field()` is the standard library's. Raises TypeError for a pseudo-field (`InitVar`, `KW_ONLY`).
         """
         if cls is None:
-            return lambda decorated: _build_record_class(decorated, frozen, slots, eq, order)
-        return _build_record_class(cls, frozen, slots, eq, order)
+            return lambda decorated: _build_dataclass_type(decorated, frozen, slots, eq, order)
+        return _build_dataclass_type(cls, frozen, slots, eq, order)
 
 
 # The attribute of a class for its fields, with those of its bases.
@@ -61,24 +61,24 @@ class _AtFirstUse:
         return made.__get__(instance, owner) if isinstance(made, FunctionType) else made
 
 
-def _build_record_class(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type:
-    own = dict(_list_own_fields(cls))
+def _build_dataclass_type(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type:
+    own = dict(_list_own_dataclass_fields(cls))
     fields: dict[str, Field[Any]] = {}
     for base in cls.__mro__[-1:0:-1]:
         fields |= base.__dict__.get(_FIELDS, {})
     fields |= own
     added: dict[str, Any] = {_FIELDS: fields}
-    methods = _build_record_methods(fields, eq, order)
+    methods = _build_dataclass_methods(fields, eq, order)
     if frozen and slots:
         methods |= {"__getstate__": _read_record_state, "__setstate__": _set_state}
     added |= {name: method for name, method in methods.items() if name not in cls.__dict__}
     if eq and cls.__dict__.get("__hash__") is None:
         hashed = [name for name, one in fields.items() if (one.compare if one.hash is None else one.hash)]
-        added["__hash__"] = _hash_of(_build_values_reader(hashed)) if frozen else None
+        added["__hash__"] = _hash_of(_build_dataclass_values_reader(hashed)) if frozen else None
     if frozen:
         added |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if slots:
-        return _rebuild_class_with_slots(cls, tuple(own), added)
+        return _build_dataclass_with_slots(cls, tuple(own), added)
     for name, one in own.items():
         if one.default is not MISSING:
             added[name] = one.default
@@ -89,25 +89,26 @@ def _build_record_class(cls: type, frozen: bool, slots: bool, eq: bool, order: b
     return cls
 
 
-def _build_record_methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, Any]:
+def _build_dataclass_methods(fields: dict[str, Field[Any]], eq: bool, order: bool) -> dict[str, Any]:
     """Return the methods and attributes of a class that does not define its own."""
-    values = _build_values_reader([name for name, one in fields.items() if one.compare])
+    values = _build_dataclass_values_reader([name for name, one in fields.items() if one.compare])
     methods: dict[str, Any] = {
-        "__init__": _AtFirstUse("__init__", _compile_init_method),
-        "__repr__": _build_repr_method([name for name, one in fields.items() if one.repr]),
+        "__init__": _AtFirstUse("__init__", _compile_dataclass_init_method),
+        "__repr__": _build_dataclass_repr_method([name for name, one in fields.items() if one.repr]),
         "__match_args__": tuple(name for name, one in fields.items() if one.init),
         "__dataclass_fields__": _AtFirstUse("__dataclass_fields__", _build_dataclass_fields),
     }
     if eq:
-        methods["__eq__"] = _build_eq_method(values)
+        methods["__eq__"] = _build_dataclass_eq_method(values)
     if order:
         methods |= {
-            f"__{compare.__name__}__": _build_order_method(compare, values) for compare in (lt, le, gt, ge)
+            f"__{compare.__name__}__": _build_dataclass_order_method(compare, values)
+            for compare in (lt, le, gt, ge)
         }
     return methods
 
 
-def _list_own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
+def _list_own_dataclass_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
     """Yield the fields that the class itself declares. Annotations of its module must be strings."""
     for name, annotation in get_annotations(cls).items():
         if annotation.startswith("ClassVar"):
@@ -120,7 +121,7 @@ def _list_own_fields(cls: type) -> Iterator[tuple[str, Field[Any]]]:
         yield name, one
 
 
-def _rebuild_class_with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> type:
+def _build_dataclass_with_slots(cls: type, names: tuple[str, ...], added: dict[str, Any]) -> type:
     """Return a new class with slots for its fields, since an existing class cannot get any.
 
     `added` is part of the class body, which is faster than setting methods later.
@@ -136,7 +137,7 @@ def _rebuild_class_with_slots(cls: type, names: tuple[str, ...], added: dict[str
 # The methods
 
 
-def _compile_init_method(cls: type) -> Callable[..., None]:
+def _compile_dataclass_init_method(cls: type) -> Callable[..., None]:
     """Compile an `__init__`, the fastest way to make an object.
 
     Compiling takes time, so classes of the same shape share the code, renamed to the fields of each.
@@ -160,12 +161,12 @@ def _compile_init_method(cls: type) -> Callable[..., None]:
                 raise TypeError(f"non-default argument {name!r} follows default argument")
             arguments.append(own)
         names[own] = name
-        lines.append(_write_field_assignment(cls, name, own, value, space))
+        lines.append(_write_dataclass_field_assignment(cls, name, own, value, space))
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     body = "\n  ".join(lines or ["pass"])
-    code = _rename_code_names(
-        _compile_function_code(f"def __init__({', '.join(arguments)}):\n  {body}"), names
+    code = _replace_names_in_dataclass_code(
+        _compile_dataclass_init_code(f"def __init__({', '.join(arguments)}):\n  {body}"), names
     )
     init = FunctionType(code, space, "__init__", tuple(defaults))
     init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
@@ -174,7 +175,9 @@ def _compile_init_method(cls: type) -> Callable[..., None]:
     return init
 
 
-def _write_field_assignment(cls: type, name: str, own: str, value: str, space: dict[str, Any]) -> str:
+def _write_dataclass_field_assignment(
+    cls: type, name: str, own: str, value: str, space: dict[str, Any]
+) -> str:
     """Return the line that sets a field, called `own` in the source; it bypasses a refusing `__setattr__`."""
     if cls.__dict__.get("__setattr__") is not _refuse_to_set:
         return f"self.{own} = {value}"
@@ -187,7 +190,7 @@ def _write_field_assignment(cls: type, name: str, own: str, value: str, space: d
 
 
 @cache
-def _compile_function_code(source: str) -> CodeType:
+def _compile_dataclass_init_code(source: str) -> CodeType:
     """Return the code of the one function that a source defines."""
     space: dict[str, Any] = {}
     # Compiled first: CPython 3.11 to 3.13 treats an interrupt inside exec(text) as unhandled and ends the
@@ -197,7 +200,7 @@ def _compile_function_code(source: str) -> CodeType:
     return code
 
 
-def _rename_code_names(code: CodeType, names: dict[str, str]) -> CodeType:
+def _replace_names_in_dataclass_code(code: CodeType, names: dict[str, str]) -> CodeType:
     """Return the code with its arguments and attributes renamed."""
     return code.replace(
         co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
@@ -217,7 +220,7 @@ def _build_dataclass_fields(cls: type) -> dict[str, Field[Any]]:
     return found
 
 
-def _build_values_reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _build_dataclass_values_reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that reads these attributes of an object, always as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
@@ -227,14 +230,14 @@ def _build_values_reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...
     return lambda self: ()
 
 
-def _build_eq_method(values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _build_dataclass_eq_method(values: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     def same(self: Any, other: Any) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
     return same
 
 
-def _build_order_method(
+def _build_dataclass_order_method(
     compare: Callable[[Any, Any], Any], values: Callable[[Any], Any]
 ) -> Callable[[Any, Any], Any]:
     def compared(self: Any, other: Any) -> Any:
@@ -247,7 +250,7 @@ def _hash_of(values: Callable[[Any], Any]) -> Callable[[Any], int]:
     return lambda self: hash(values(self))
 
 
-def _build_repr_method(names: list[str]) -> Callable[[Any], str]:
+def _build_dataclass_repr_method(names: list[str]) -> Callable[[Any], str]:
     @recursive_repr()
     def shown(self: Any) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)

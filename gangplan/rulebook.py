@@ -126,7 +126,7 @@ def load_shipped_rules() -> dict[str, Rule]:
         for name, page in written["policies"].items():
             if name in found:
                 raise InternalError(f"policy {name} of pack {pack} has the name of another rule")
-            found[name] = _build_policy_rule(name, pack, page)
+            found[name] = _build_rule_from_policy_page(name, pack, page)
     return found
 
 
@@ -138,8 +138,8 @@ def load_rulebook(root: Path) -> Rulebook:
     own: dict[str, Rule] = {}
     for file in sorted((root / "policies").glob("*/pack.yaml")):
         if file.parent.name not in policies.BUILTIN_PACKS:
-            for name, page in _read_policy_pages(file).items():
-                own.setdefault(name, _build_policy_rule(name, file.parent.name, page, is_own=True))
+            for name, page in _read_policy_pages_of_pack(file).items():
+                own.setdefault(name, _build_rule_from_policy_page(name, file.parent.name, page, is_own=True))
     return (
         Rulebook({name: own[name] for name in own if name not in load_shipped_rules()}) if own else Rulebook()
     )
@@ -155,16 +155,16 @@ def topic_of(rule: Rule) -> str:
     """Return the topic of a rule: a file of gangplan/rules/, or the pack of a policy."""
     if rule.is_policy:
         return f"policies of {rule.pack}"
-    return next(topic for topic, pages in group_rules_by_topic().items() if rule in pages)
+    return next(topic for topic, pages in group_built_in_rules_by_topic().items() if rule in pages)
 
 
 def find_rule_example(rule: Rule) -> Example | None:
     """Return the example of a rule, or None for a policy and for a rule that says why it is `untested`."""
-    return None if rule.is_policy else examples(topic_of(rule)).get(rule)
+    return None if rule.is_policy else load_examples_of_rules(topic_of(rule)).get(rule)
 
 
 @cache
-def examples(topic: str) -> dict[str, Example]:
+def load_examples_of_rules(topic: str) -> dict[str, Example]:
     """Return the examples of a topic by rule. Raises InternalError when they were not installed."""
     file = EXAMPLES / f"{topic}.yaml"
     if not file.is_file():
@@ -183,7 +183,7 @@ def _parse_rule_example(body: dict[str, Any]) -> Example:
     return Example(**{**body, "changes": changes, "files": files, "rest": tuple(body.get("rest", ()))})
 
 
-def _read_policy_pages(file: Path) -> dict[str, dict[str, Any]]:
+def _read_policy_pages_of_pack(file: Path) -> dict[str, dict[str, Any]]:
     """Return the pages of a pack.yaml by policy, without malformed ones."""
     try:
         (pack,) = load_objects(file.read_bytes())
@@ -202,7 +202,7 @@ def _read_policy_pages(file: Path) -> dict[str, dict[str, Any]]:
 
 
 @cache
-def group_rules_by_topic() -> dict[str, dict[str, Rule]]:
+def group_built_in_rules_by_topic() -> dict[str, dict[str, Rule]]:
     """Return the built-in rules by topic."""
     return {
         topic: {
@@ -218,7 +218,7 @@ def group_rules_by_topic() -> dict[str, dict[str, Rule]]:
 def load_built_in_rules() -> dict[str, Rule]:
     """Return the built-in rules by id. Raises InternalError where two have one id."""
     found: dict[str, Rule] = {}
-    for topic, pages in group_rules_by_topic().items():
+    for topic, pages in group_built_in_rules_by_topic().items():
         for rule in pages:
             if rule in found:
                 raise InternalError(f"rule {rule} is defined twice, the second time in {topic}.py")
@@ -226,7 +226,7 @@ def load_built_in_rules() -> dict[str, Rule]:
     return found
 
 
-def _build_policy_rule(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
+def _build_rule_from_policy_page(name: str, pack: str, page: dict[str, Any], is_own: bool = False) -> Rule:
     """Build the rule of a policy from its page; its examples are the case files in its pack."""
     cases = f"policies/{pack}/tests/{name}.*.yaml are its examples; `gangplan policy test` runs them."
     return Rule(

@@ -190,7 +190,7 @@ def _fill_holder_slots(holder: _Holder, made: list[Any], parts: SharedParts) -> 
     ]
     if holder.luck <= 0:
         return _fill_variable_entries(holder, values)
-    found = _key_of(values, parts)
+    found = _build_key_of_slot_values(values, parts)
     known = holder.kept.get(found) if found is not None else None
     if known is not None:
         holder.luck += holder.luck < _MOST_KEPT
@@ -203,7 +203,7 @@ def _fill_holder_slots(holder: _Holder, made: list[Any], parts: SharedParts) -> 
     return body
 
 
-def _key_of(values: list[Any], parts: SharedParts) -> Hashable | None:
+def _build_key_of_slot_values(values: list[Any], parts: SharedParts) -> Hashable | None:
     """Return a key that identifies values: scalars as they are, parts by their id; None for any other."""
     key: list[Hashable] = []
     for value in values:
@@ -222,14 +222,14 @@ def _key_of(values: list[Any], parts: SharedParts) -> Hashable | None:
 def _fill_variable_entries(holder: _Holder, values: list[Any]) -> Any:
     """Return the mapping or list of a holder, with these values as its variable entries."""
     if holder.spreads:
-        return _merge_values_into_holder(holder, values)
+        return _merge_slot_values_into_holder(holder, values)
     body = holder.model.copy()
     for (key, _), value in zip(holder.live, values, strict=True):
         body[key] = value
     return body
 
 
-def _merge_values_into_holder(holder: _Holder, values: list[Any]) -> Any:
+def _merge_slot_values_into_holder(holder: _Holder, values: list[Any]) -> Any:
     """Return the mapping or list of a holder where some values are merged into it. Raises UnlikeError."""
     model = holder.model
     if len(model) == 1:
@@ -239,13 +239,13 @@ def _merge_values_into_holder(holder: _Holder, values: list[Any]) -> Any:
         for (key, inner), value in zip(holder.live, values, strict=True)
     }
     return (
-        _merge_values_into_list(model, live)
+        _merge_slot_values_into_list(model, live)
         if type(model) is list
-        else _merge_values_into_mapping(model, live)
+        else _merge_slot_values_into_mapping(model, live)
     )
 
 
-def _merge_values_into_list(model: list[Any], live: dict[Any, tuple[Any, bool]]) -> list[Any]:
+def _merge_slot_values_into_list(model: list[Any], live: dict[Any, tuple[Any, bool]]) -> list[Any]:
     entries: list[Any] = []
     for index, item in enumerate(model):
         value, spreads = live.get(index, (item, False))
@@ -256,7 +256,9 @@ def _merge_values_into_list(model: list[Any], live: dict[Any, tuple[Any, bool]])
     return entries
 
 
-def _merge_values_into_mapping(model: dict[str, Any], live: dict[Any, tuple[Any, bool]]) -> dict[str, Any]:
+def _merge_slot_values_into_mapping(
+    model: dict[str, Any], live: dict[Any, tuple[Any, bool]]
+) -> dict[str, Any]:
     body: dict[str, Any] = {}
     count = 0
     for key, item in model.items():

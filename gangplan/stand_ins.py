@@ -136,7 +136,9 @@ class StandIn:
             self._notes.note(TemplateQuestion(0, (words, *numbers), answer, numbers), found)
             return found
         return bool(
-            self._asked((words, *_build_constant_key(other)), partial(_apply_swapped_operands, do, other))
+            self._asked(
+                (words, *_build_template_constant_key(other)), partial(_apply_swapped_operands, do, other)
+            )
         )
 
     def is_none(self) -> bool:
@@ -186,7 +188,9 @@ def combine_stand_ins(notes: TemplateNotes, words: Hashable, do: Callable[..., A
     find = _bind_stand_in_operation(
         do, tuple(one._number if isinstance(one, StandIn) else _Constant(one) for one in given)
     )
-    named = tuple(one._number if isinstance(one, StandIn) else _build_constant_key(one) for one in given)
+    named = tuple(
+        one._number if isinstance(one, StandIn) else _build_template_constant_key(one) for one in given
+    )
     number = notes.study.number(0, (words, *named), find, others)
     return StandIn(notes, number, do(*[one._value if isinstance(one, StandIn) else one for one in given]))
 
@@ -200,7 +204,7 @@ class _Constant(NamedTuple):
     value: Any
 
 
-def _build_constant_key(constant: Any) -> tuple[type, Any]:
+def _build_template_constant_key(constant: Any) -> tuple[type, Any]:
     """Return a constant of a template with its type, because constants of different types may be equal.
 
     Raises UnforeseenError for a constant of another kind than text, whole number, boolean and None.

@@ -26,7 +26,7 @@ from gangplan.objects import format_scalar
 TEMPLATES_FOLDER = Path(__file__).parent / "templates"
 
 
-def format_expression(value: Any) -> str:
+def format_template_expression(value: Any) -> str:
     """Return what `{{ value }}` prints: the output of a macro as it is, anything else as one safe scalar."""
     if type(value) is str:
         return format_scalar(value)
@@ -98,12 +98,12 @@ class _Compiled(BytecodeCache):
 
 @cache
 def _build_object_environment() -> Environment:
-    return build_yaml_environment(format_expression)
+    return build_jinja_yaml_environment(format_template_expression)
 
 
-def build_yaml_environment(finalize: Callable[[Any], str]) -> Environment:
+def build_jinja_yaml_environment(finalize: Callable[[Any], str]) -> Environment:
     """Return the environment of YAML templates. `finalize` prints values, and constants as
-    `format_expression` does."""
+    `format_template_expression` does."""
     environment = _YamlEnvironment(
         loader=FileSystemLoader(TEMPLATES_FOLDER),
         bytecode_cache=_Compiled("yaml"),
@@ -120,7 +120,7 @@ def build_yaml_environment(finalize: Callable[[Any], str]) -> Environment:
 
 
 @cache
-def _build_script_environment() -> Environment:
+def _build_jinja_script_environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES_FOLDER),
         bytecode_cache=_Compiled("script"),
@@ -136,15 +136,15 @@ def _build_script_environment() -> Environment:
 
 def render_yaml(name: str, values: dict[str, Any]) -> str:
     """Render a YAML template. Raises InternalError with the template's line on a mistake in it."""
-    return _render_template_file(_build_object_environment(), name, values)
+    return _render_jinja_template_file(_build_object_environment(), name, values)
 
 
 def render_script(name: str, values: dict[str, Any]) -> str:
     """Render a shell template; every value is quoted for the shell. Raises InternalError as `render_yaml`."""
-    return _render_template_file(_build_script_environment(), name, values)
+    return _render_jinja_template_file(_build_jinja_script_environment(), name, values)
 
 
-def _render_template_file(environment: Environment, name: str, values: dict[str, Any]) -> str:
+def _render_jinja_template_file(environment: Environment, name: str, values: dict[str, Any]) -> str:
     try:
         return environment.get_template(name).render(values)
     except TemplateError as error:

@@ -56,7 +56,9 @@ class Subject:
         return cls(job.platform.cluster, job.team, job.name, amounts)
 
 
-def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> list[Finding]:
+def apply_waivers_to_findings(
+    findings: Iterable[Finding], waivers: Waivers, subject: Subject
+) -> list[Finding]:
     """Return the findings about one subject, each with the waiver that covers it, if any."""
     if not waivers:
         return list(findings)
@@ -68,16 +70,16 @@ def excuse(findings: Iterable[Finding], waivers: Waivers, subject: Subject) -> l
     ]
 
 
-def excuse_by_file(findings: Iterable[Finding], waivers: Waivers) -> list[Finding]:
+def excuse_waived_findings_by_file(findings: Iterable[Finding], waivers: Waivers) -> list[Finding]:
     """Excuse findings about files of the platform and of teams, each for the cluster or team of its file."""
     return [
         one
         for finding in findings
-        for one in excuse([finding], waivers, _find_file_subject(finding.where.file))
+        for one in apply_waivers_to_findings([finding], waivers, _find_file_subject(finding.where.file))
     ]
 
 
-def excuse_cluster_objects(
+def excuse_waived_cluster_findings(
     findings: Iterable[Finding], waivers: Waivers, cluster: str, owners: Mapping[str, str]
 ) -> list[Finding]:
     """Excuse findings about the platform and tenant objects of a cluster; `owners` are teams by namespace."""
@@ -87,7 +89,9 @@ def excuse_cluster_objects(
         is_spaced = len(rest) > 1 or kind == "Namespace"
         return Subject(cluster, owners.get(name, "") if is_spaced else "")
 
-    return [one for finding in findings for one in excuse([finding], waivers, subject(finding))]
+    return [
+        one for finding in findings for one in apply_waivers_to_findings([finding], waivers, subject(finding))
+    ]
 
 
 def _find_file_subject(file: str) -> Subject:
@@ -108,7 +112,7 @@ def build_mark_labels(policies: Iterable[str]) -> dict[str, str]:
     return {f"{WAIVED_PREFIX}{policy}": "true" for policy in policies}
 
 
-def remove_marks(body: Body, policies: Collection[str]) -> Body:
+def remove_waiver_marks(body: Body, policies: Collection[str]) -> Body:
     """Return a copy of an object without these marks in any labels, or the object itself if it has none.
 
     So a policy is judged as if nothing were waived, and its findings can be shown with their waivers.

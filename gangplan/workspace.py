@@ -33,18 +33,18 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.crd_files import load_crds
 from gangplan.spec.declare import suggest_known_or_new
 from gangplan.spec.digest import compute_spec_digest
-from gangplan.spec.files import read_files
+from gangplan.spec.files import read_files_mounted_by_spec
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.listing import list_specs, list_visible_folders, suggest_team
-from gangplan.spec.load import ModelType, parse_document
+from gangplan.spec.listing import list_spec_files, list_visible_folders, suggest_team_for_spec_folder
+from gangplan.spec.load import ModelType, parse_spec_document
 from gangplan.spec.near import suggest_nearest as suggest_nearest
 from gangplan.spec.root import OVERLAYS as OVERLAYS
 from gangplan.spec.root import RENDERED as RENDERED
 from gangplan.spec.root import SPECS as SPECS
-from gangplan.spec.root import find_root as find_root
-from gangplan.spec.sorts import sort_spec_files
+from gangplan.spec.root import find_workspace_root_above as find_workspace_root_above
+from gangplan.spec.sorts import sort_specs_sweeps_and_templates
 from gangplan.spec.team import Team
-from gangplan.spec.waiver_files import WaiverFile, load_waivers
+from gangplan.spec.waiver_files import WaiverFile, load_waiver_files
 
 if TYPE_CHECKING:
     from gangplan.model.trial import FromTemplate
@@ -155,16 +155,18 @@ def load_workspace(root: Path, unswept: Collection[str] = (), plain: PlainFolder
     if refused:
         return Workspace(root, findings=tuple(refused), is_refused=True)
     findings: list[Finding] = []
-    clusters = _load_clusters(root, findings)
-    teams = _load_teams(root, findings)
-    catalog, catalog_document = _load_catalog(root, findings)
-    every = list_specs(root, SPECS, list_visible_folders(root / SPECS), findings, plain)
-    listed, sweeps, templates = sort_spec_files(root, every, unswept, findings)
+    clusters = _load_cluster_files(root, findings)
+    teams = _load_team_files(root, findings)
+    catalog, catalog_document = _load_image_catalog(root, findings)
+    every = list_spec_files(root, SPECS, list_visible_folders(root / SPECS), findings, plain)
+    listed, sweeps, templates = sort_specs_sweeps_and_templates(root, every, unswept, findings)
     # A file that cannot be read is reported once, not again wherever it is named.
     known = set(list_visible_folders(root / OVERLAYS))
-    _check_references(clusters, teams, known, set(list_visible_folders(root / SPECS)), findings)
+    _check_cluster_and_team_references(
+        clusters, teams, known, set(list_visible_folders(root / SPECS)), findings
+    )
     rulebook = load_rulebook(root)
-    waivers = load_waivers(root, rulebook, findings)
+    waivers = load_waiver_files(root, rulebook, findings)
     crds, own = load_crds(root, clusters, findings)
     components = {name: load_component(root, name) for name in clusters}
     return Workspace(
@@ -196,12 +198,12 @@ def load_spec(
         return None, findings
     made_from = None
     if isinstance(document.value, dict) and not OF_TEMPLATES.isdisjoint(document.value):
-        from gangplan.spec.templates import apply_template  # few specs name one
+        from gangplan.spec.templates import apply_job_template  # few specs name one
 
-        document, made_from, findings = apply_template(templates, source.team, document)
+        document, made_from, findings = apply_job_template(templates, source.team, document)
         if document is None:
             return None, findings
-    spec, more = parse_document(TrainingJob, document)
+    spec, more = parse_spec_document(TrainingJob, document)
     findings = [*findings, *more]
     if spec is None or findings:
         return None, findings
@@ -210,7 +212,9 @@ def load_spec(
         help = f"Remove the line, or move the file to specs/{spec.team}/."
         findings.append(Finding(SPEC_TEAM, document.where(("team",)), message, help))
         return None, findings
-    files, findings = read_files(root, source.file, spec.files, document) if spec.files else ({}, [])
+    files, findings = (
+        read_files_mounted_by_spec(root, source.file, spec.files, document) if spec.files else ({}, [])
+    )
     if findings:
         return None, findings
     return Spec(source, spec, document, compute_spec_digest(spec, files), files, template=made_from), findings
@@ -223,12 +227,12 @@ def _read_workspace_file(
     findings.extend(found)
     if document is None:
         return None
-    value, found = parse_document(model, document)
+    value, found = parse_spec_document(model, document)
     findings.extend(found)
     return None if value is None else (value, document)
 
 
-def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile]:
+def _load_cluster_files(root: Path, findings: list[Finding]) -> dict[str, ClusterFile]:
     clusters: dict[str, ClusterFile] = {}
     for name in list_visible_folders(root / OVERLAYS):
         file = f"{OVERLAYS}/{name}/cluster.yaml"
@@ -238,7 +242,7 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
             findings.append(Finding(FILE_UNREADABLE, Location(file), message, help))
             continue
         read = _read_workspace_file(root, file, Cluster, findings)
-        if read and _check_folder_name(read[0].name, name, read[1], findings):
+        if read and _check_name_matches_workspace_folder(read[0].name, name, read[1], findings):
             clusters[name] = ClusterFile(name, read[0], read[1])
     if not clusters and not findings:
         help = "Create one: gangplan new cluster NAME."
@@ -246,21 +250,21 @@ def _load_clusters(root: Path, findings: list[Finding]) -> dict[str, ClusterFile
     return clusters
 
 
-def _load_teams(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
+def _load_team_files(root: Path, findings: list[Finding]) -> dict[str, TeamFile]:
     teams: dict[str, TeamFile] = {}
     for name in list_visible_folders(root / SPECS):
         file = f"{SPECS}/{name}/team.yaml"
         if not os.path.lexists(root / file):
-            message, help = f"specs/{name}/ has no team.yaml", suggest_team(root, name)
+            message, help = f"specs/{name}/ has no team.yaml", suggest_team_for_spec_folder(root, name)
             findings.append(Finding(TEAM_MISSING, Location(file), message, help))
             continue
         read = _read_workspace_file(root, file, Team, findings)
-        if read and _check_folder_name(read[0].name, name, read[1], findings):
+        if read and _check_name_matches_workspace_folder(read[0].name, name, read[1], findings):
             teams[name] = TeamFile(name, read[0], read[1])
     return teams
 
 
-def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
+def _load_image_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | None, Document | None]:
     if not os.path.lexists(root / CATALOG):
         message, help = "there is no image catalog", f"Add {CATALOG}."
         findings.append(Finding(CATALOG_MISSING, Location(CATALOG), message, help))
@@ -269,7 +273,9 @@ def _load_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatalog | N
     return read if read else (None, None)
 
 
-def _check_folder_name(written: str | None, folder: str, document: Document, findings: list[Finding]) -> bool:
+def _check_name_matches_workspace_folder(
+    written: str | None, folder: str, document: Document, findings: list[Finding]
+) -> bool:
     if written is None or written == folder:
         return True
     message, help = f"name is '{written}', but the folder is '{folder}'", f"Write name: {folder}."
@@ -277,7 +283,7 @@ def _check_folder_name(written: str | None, folder: str, document: Document, fin
     return False
 
 
-def _check_references(
+def _check_cluster_and_team_references(
     clusters: dict[str, ClusterFile],
     teams: dict[str, TeamFile],
     known_clusters: set[str],

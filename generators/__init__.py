@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from gangplan.generators.common import TemplateRenderer, render_to_objects
 from gangplan.generators.dashboards import generate_dashboards
-from gangplan.generators.files import generate_run_files
+from gangplan.generators.files import generate_run_files_config_map
 from gangplan.generators.kueue import (
     generate_admission_checks,
     generate_cluster_queues,
     generate_cohorts,
-    generate_flavors,
+    generate_resource_flavors,
     generate_topology,
 )
 from gangplan.generators.mpijob import generate_mpi_job
@@ -24,15 +24,15 @@ from gangplan.generators.priorities import generate_priority_classes
 from gangplan.generators.roles import generate_cluster_roles
 from gangplan.generators.runtime import generate_training_runtime
 from gangplan.generators.tenants import (
-    generate_claims,
     generate_external_secrets,
-    generate_isolation,
     generate_local_queues,
-    generate_namespace,
+    generate_persistent_volume_claims,
     generate_persistent_volumes,
-    generate_quota,
-    generate_role_bindings,
-    generate_service_account,
+    generate_resource_quota_and_limit_range,
+    generate_tenant_namespace,
+    generate_tenant_network_policies,
+    generate_tenant_role_bindings,
+    generate_training_service_account,
 )
 from gangplan.generators.trainjob import generate_train_job
 from gangplan.model.backend import MPIJOB, TRAINJOB
@@ -63,9 +63,9 @@ def _generate_scheduler_objects(tenant: Tenant) -> list[Body]:
     """Return the account that schedules use, if the cluster has any schedules."""
     if not tenant.schedules:
         return []
-    from gangplan.generators.schedules import generate_scheduler_access
+    from gangplan.generators.schedules import generate_scheduler_account_and_access
 
-    return generate_scheduler_access(tenant)
+    return generate_scheduler_account_and_access(tenant)
 
 
 # Generators by the name of the backend, in the order in which their objects must be applied: the runtime
@@ -74,7 +74,7 @@ RunGenerator = Callable[[RunPlan, TemplateRenderer], list[Body]]
 RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
     TRAINJOB.name: {
         "network": generate_network_policies,
-        "files": generate_run_files,
+        "files": generate_run_files_config_map,
         "runtime": generate_training_runtime,
         "trainjob": generate_train_job,
         "schedule": _generate_schedule_objects,
@@ -83,19 +83,19 @@ RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
     # An MPIJob contains its pods, so there is no runtime.
     MPIJOB.name: {
         "network": generate_network_policies,
-        "files": generate_run_files,
+        "files": generate_run_files_config_map,
         "mpijob": generate_mpi_job,
     },
 }
 TENANT_GENERATORS: dict[str, Callable[[Tenant], list[Body]]] = {
-    "namespace": generate_namespace,
-    "quota": generate_quota,
-    "isolation": generate_isolation,
-    "serviceaccount": generate_service_account,
-    "access": generate_role_bindings,
+    "namespace": generate_tenant_namespace,
+    "quota": generate_resource_quota_and_limit_range,
+    "isolation": generate_tenant_network_policies,
+    "serviceaccount": generate_training_service_account,
+    "access": generate_tenant_role_bindings,
     "secrets": generate_external_secrets,
     "volumes": generate_persistent_volumes,
-    "claims": generate_claims,
+    "claims": generate_persistent_volume_claims,
     "localqueue": generate_local_queues,
     "scheduler": _generate_scheduler_objects,
 }
@@ -105,12 +105,12 @@ PLATFORM_GENERATORS: dict[str, Mapping[str, Callable[[Site], list[Body]]]] = {
     "priorities": {"priorities": generate_priority_classes},
     "queues": {
         "topology": generate_topology,
-        "flavors": generate_flavors,
+        "flavors": generate_resource_flavors,
         "cohorts": generate_cohorts,
         "admission-checks": generate_admission_checks,
         "cluster-queues": generate_cluster_queues,
     },
-    "alerts": {"alerts": generate_alerts},
+    "alerts": {"alerts": generate_prometheus_rules},
     "dashboards": {"dashboards": generate_dashboards},
 }
 

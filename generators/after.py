@@ -12,9 +12,9 @@ from gangplan.generators.beside import render_script_text
 from gangplan.generators.common import (
     LABEL_PREFIX,
     TemplateRenderer,
-    build_run_annotations,
-    build_run_labels,
-    escape_kubelet_text,
+    escape_kubelet_variable_references,
+    generate_run_annotations,
+    generate_run_labels,
     render_to_objects,
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
@@ -27,7 +27,7 @@ from gangplan.model.schedule import (
     SCHEDULER_ACCOUNT,
     TEMPLATE_MOUNT,
 )
-from gangplan.objects import Body, dump
+from gangplan.objects import Body, dump_object_as_block_yaml
 from gangplan.plan import RunPlan
 from gangplan.plan.names import HASH_PLACEHOLDER
 
@@ -57,7 +57,7 @@ def generate_waiting_job(unit: RunPlan, write: TemplateRenderer = render_to_obje
     job, after = unit.job, unit.job.after
     if after is None or after.engine != "job":
         return []
-    labels = dict(build_run_labels(unit))
+    labels = dict(generate_run_labels(unit))
     # Its pod is not a pod of the run: the run's policies and affinities must not select it.
     own = {
         key: value for key, value in labels.items() if key not in (f"{LABEL_PREFIX}run", f"{LABEL_PREFIX}job")
@@ -79,11 +79,13 @@ def generate_waiting_job(unit: RunPlan, write: TemplateRenderer = render_to_obje
             "job": job,
             "after": after,
             "labels": tuple(sorted(labels.items())),
-            "annotations": tuple(pair for pair in build_run_annotations(unit, KIND) if pair[0] not in guards),
+            "annotations": tuple(
+                pair for pair in generate_run_annotations(unit, KIND) if pair[0] not in guards
+            ),
             "pod_labels": tuple(sorted(pod.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
             "account": SCHEDULER_ACCOUNT,
-            "script": escape_kubelet_text(render_wait_script()),
+            "script": escape_kubelet_variable_references(render_wait_script()),
             "words": tuple(words),
             "template": f"{unit.run_name}-template",
             "retries": RETRIES,
@@ -96,18 +98,18 @@ def generate_waiting_job(unit: RunPlan, write: TemplateRenderer = render_to_obje
     )
 
 
-def wrap_waiting_run(bodies: Sequence[Body], names: Mapping[str, Sequence[str]]) -> list[Body]:
+def wrap_run_in_waiting_job(bodies: Sequence[Body], names: Mapping[str, Sequence[str]]) -> list[Body]:
     """Return the objects of a run as Git keeps them: its template, and a Job with the runs to wait for.
 
     `names` maps each job that the run comes after to the names of its runs.
     """
     return [
-        _fill_waiting_job_names(body, names) if body["kind"] == KIND else body
+        _generate_waiting_job_with_names(body, names) if body["kind"] == KIND else body
         for body in wrap_scheduled_run(bodies)
     ]
 
 
-def _fill_waiting_job_names(job: Body, names: Mapping[str, Sequence[str]]) -> Body:
+def _generate_waiting_job_with_names(job: Body, names: Mapping[str, Sequence[str]]) -> Body:
     """Return the Job with the names of runs in its arguments, and a hash of its spec in its name."""
     known = {stand_in(name): runs for name, runs in names.items()}
     template = job["spec"]["template"]
@@ -117,6 +119,6 @@ def _fill_waiting_job_names(job: Body, names: Mapping[str, Sequence[str]]) -> Bo
     container = {**container, "args": [*words[:_FIRST], *waited]}
     pod = {**template["spec"], "containers": [container, *others]}
     spec = {**job["spec"], "template": {**template, "spec": pod}}
-    digest = hashlib.sha256(dump(spec).encode()).hexdigest()[:_DIGEST]
+    digest = hashlib.sha256(dump_object_as_block_yaml(spec).encode()).hexdigest()[:_DIGEST]
     metadata = {**job["metadata"], "name": f"{job['metadata']['name']}-{digest}"}
     return {**job, "metadata": metadata, "spec": spec}

@@ -19,8 +19,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import LABEL_PREFIX, MANAGED_LABEL, build_site_annotations, render_to_objects
-from gangplan.generators.launch import compute_job_grace_s
+from gangplan.generators.common import (
+    LABEL_PREFIX,
+    MANAGED_LABEL,
+    generate_platform_annotations,
+    render_to_objects,
+)
+from gangplan.generators.launch import compute_job_deadline_grace_s
 from gangplan.model import syncing
 from gangplan.model.backend import MPIJOB
 from gangplan.model.duration import format_duration
@@ -91,7 +96,7 @@ DCGM = Input(
 )
 
 
-def generate_alerts(site: Site) -> list[Body]:
+def generate_prometheus_rules(site: Site) -> list[Body]:
     """Return the recording rules and alerts, if the cluster has monitoring."""
     monitor = site.monitor
     if monitor is None:
@@ -103,26 +108,29 @@ def generate_alerts(site: Site) -> list[Body]:
         "gpus": DCGM in inputs(site),
         "mpijobs": MPIJOB in site.platform.backends,
         "labels": tuple(sorted(labels.items())),
-        "annotations": build_alert_annotations(site),
+        "annotations": generate_prometheus_rule_annotations(site),
     }
-    return [_build_recording_rules(site, values), _build_alerting_rules(site, monitor, values)]
+    return [
+        _generate_prometheus_recording_rules(site, values),
+        _generate_prometheus_alerting_rules(site, monitor, values),
+    ]
 
 
-def _build_recording_rules(site: Site, values: dict[str, Any]) -> Body:
-    grace_s = compute_job_grace_s(site.platform)
+def _generate_prometheus_recording_rules(site: Site, values: dict[str, Any]) -> Body:
+    grace_s = compute_job_deadline_grace_s(site.platform)
     limits = {"grace_s": grace_s, "deadline_near_s": DEADLINE_NEAR_S}
     (body,) = render_to_objects("observability/records.yaml.j2", {**values, **limits})
     if site.queues:
         teams = {
             "name": "gangplan.teams",
             "interval": "30s",
-            "rules": [_build_team_info_rule(queue) for queue in site.queues],
+            "rules": [_generate_team_info_rule(queue) for queue in site.queues],
         }
         body["spec"]["groups"].insert(0, teams)
     return body
 
 
-def _build_alerting_rules(site: Site, monitor: Monitor, values: dict[str, Any]) -> Body:
+def _generate_prometheus_alerting_rules(site: Site, monitor: Monitor, values: dict[str, Any]) -> Body:
     limits = {
         "failures": FAILURES,
         "deadline_percent": DEADLINE_PERCENT,
@@ -156,16 +164,16 @@ def inputs(site: Site) -> list[Input]:
     return found
 
 
-def build_alert_annotations(site: Site) -> tuple[tuple[str, str], ...]:
+def generate_prometheus_rule_annotations(site: Site) -> tuple[tuple[str, str], ...]:
     """Return annotations with the source of the objects and the exporters that they need."""
     inputs = "kube-state-metrics, dcgm-exporter"
     if site.queues:
         inputs += ", kueue with metrics.enableClusterQueueResources"
     said = (*syncing.build_verbatim_annotations().items(), (f"{LABEL_PREFIX}inputs", inputs))
-    return build_site_annotations(site, "PrometheusRule", *said)
+    return generate_platform_annotations(site, "PrometheusRule", *said)
 
 
-def _build_team_info_rule(queue: SiteQueue) -> Body:
+def _generate_team_info_rule(queue: SiteQueue) -> Body:
     """Return a rule that records a team as a series to join with; no exporter knows teams, only Git."""
     labels = {"team": queue.team, "namespace": queue.namespace, "cluster_queue": queue.name}
     return {"record": "gangplan_team_info", "expr": "vector(1)", "labels": labels}

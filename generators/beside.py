@@ -10,15 +10,15 @@ from gangplan.generators.common import (
     MANAGED_LABEL,
     PLATFORM_PREFIX,
     LabelPairs,
-    build_run_labels,
-    escape_kubelet_text,
+    escape_kubelet_variable_references,
+    generate_run_labels,
 )
 from gangplan.model.exits import LAUNCH_EXITS
 from gangplan.model.job import EnvVar, Job, Resources, TargetPool
 from gangplan.model.pods import GCSFUSE, GCSFUSE_ANNOTATION
 from gangplan.model.quantity import Quantity
 from gangplan.plan import RunPlan
-from gangplan.plan.environment import build_container_env
+from gangplan.plan.environment import build_side_container_env
 from gangplan.records import dataclass
 from gangplan.template import render_script
 
@@ -37,7 +37,7 @@ class BuiltContainer:
     is_sidecar: bool
 
 
-def build_extra_containers(job: Job) -> list[BuiltContainer]:
+def generate_setup_and_sidecar_containers(job: Job) -> list[BuiltContainer]:
     """Return the setup and sidecar containers.
 
     In the job's image a shell passes SIGTERM on; another image may have no shell.
@@ -48,9 +48,9 @@ def build_extra_containers(job: Job) -> list[BuiltContainer]:
             one.image,
             (*("/bin/sh", "-c", render_script_text("launch/beside.sh.j2", {}), one.name),)
             if one.is_own
-            else tuple(map(escape_kubelet_text, one.argv)),
-            tuple(map(escape_kubelet_text, one.argv)) if one.is_own else (),
-            build_container_env(job, one),
+            else tuple(map(escape_kubelet_variable_references, one.argv)),
+            tuple(map(escape_kubelet_variable_references, one.argv)) if one.is_own else (),
+            build_side_container_env(job, one),
             one.cpu,
             one.memory,
             one.is_sidecar,
@@ -69,9 +69,9 @@ def _render_cached_script(template: str, values: tuple[tuple[str, Hashable], ...
     return render_script(template, {**dict(values), "exits": LAUNCH_EXITS}).rstrip("\n") + "\n"
 
 
-def build_pod_labels(unit: RunPlan, role: str) -> LabelPairs:
+def generate_pod_labels(unit: RunPlan, role: str) -> LabelPairs:
     """Return the labels of the pods of one role."""
-    labels = dict(build_run_labels(unit))
+    labels = dict(generate_run_labels(unit))
     del labels[MANAGED_LABEL]
     labels |= {
         f"{LABEL_PREFIX}role": role,
@@ -84,7 +84,7 @@ def build_pod_labels(unit: RunPlan, role: str) -> LabelPairs:
     return tuple(sorted(labels.items()))
 
 
-def build_pod_annotations(job: Job, role: str) -> LabelPairs:
+def generate_pod_annotations(job: Job, role: str) -> LabelPairs:
     """Return the annotations of the pods of a role, for autoscalers, Kueue, networks and volumes."""
     # Moving a pod of a run to save a node would end the run (Karpenter 1.0: disruption).
     annotations = {

@@ -28,7 +28,7 @@ LabelPairs = tuple[tuple[str, str], ...]
 TemplateRenderer = Callable[[str, dict[str, Any]], list[Body]]
 
 
-def build_run_labels(unit: RunPlan) -> LabelPairs:
+def generate_run_labels(unit: RunPlan) -> LabelPairs:
     """Return the labels of a run's objects and pods: who owns it, for selection and for cost."""
     job = unit.job
     labels = dict(job.labels)
@@ -41,7 +41,7 @@ def build_run_labels(unit: RunPlan) -> LabelPairs:
     if job.cost_centre:
         labels[f"{LABEL_PREFIX}cost-centre"] = job.cost_centre
     labels |= build_mark_labels(job.waived)
-    labels |= build_regime_labels(job.regimes)
+    labels |= generate_regime_labels(job.regimes)
     if job.trial:
         labels[f"{LABEL_PREFIX}sweep"] = job.trial.sweep
     if job.residency:
@@ -49,29 +49,29 @@ def build_run_labels(unit: RunPlan) -> LabelPairs:
     return tuple(sorted(labels.items()))
 
 
-def group_labels_of(job: Job) -> LabelPairs:
+def generate_job_set_labels(job: Job) -> LabelPairs:
     """Return the labels of the JobSet and its Jobs: only those by which policies select or leave out objects.
 
     People look for a run by its TrainJob or its pods, which have all labels.
     """
-    return tuple(sorted((build_mark_labels(job.waived) | build_regime_labels(job.regimes)).items()))
+    return tuple(sorted((build_mark_labels(job.waived) | generate_regime_labels(job.regimes)).items()))
 
 
-def build_regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
+def generate_regime_labels(regimes: tuple[str, ...]) -> dict[str, str]:
     """Return the labels by which the policies of a regime select their objects."""
     return {f"{LABEL_PREFIX}{regime}": "true" for regime in regimes}
 
 
-def build_run_annotations(unit: RunPlan, kind: str) -> LabelPairs:
+def generate_run_annotations(unit: RunPlan, kind: str) -> LabelPairs:
     """Return the annotations of the object that people look up: its source, and what its parts have."""
     job = unit.job
-    annotations = dict(build_part_annotations(unit, kind)) | {f"{LABEL_PREFIX}source": job.source}
+    annotations = dict(generate_run_part_annotations(unit, kind)) | {f"{LABEL_PREFIX}source": job.source}
     if job.description:
         annotations[f"{LABEL_PREFIX}description"] = job.description
     return tuple(sorted(annotations.items()))
 
 
-def build_part_annotations(unit: RunPlan, kind: str) -> LabelPairs:
+def generate_run_part_annotations(unit: RunPlan, kind: str) -> LabelPairs:
     """Return the annotations of each object of a run: rules for GitOps engines, and what policies require."""
     job = unit.job
     annotations = syncing.build_run_sync_annotations()
@@ -80,11 +80,11 @@ def build_part_annotations(unit: RunPlan, kind: str) -> LabelPairs:
     annotations |= syncing.build_wave_annotations(SYNC_WAVES["runs", kind])
     if job.is_archived:
         annotations |= syncing.build_archived_annotations()
-    annotations |= _build_evidence_annotations(job)
+    annotations |= _generate_evidence_annotations(job)
     return tuple(sorted(annotations.items()))
 
 
-def _build_evidence_annotations(job: Job) -> dict[str, str]:
+def _generate_evidence_annotations(job: Job) -> dict[str, str]:
     """Return what policies require of a run and no other field shows: its data sets with their regions, its
     model, and that it asked for a long timeout."""
     found = {}
@@ -101,7 +101,7 @@ def _build_evidence_annotations(job: Job) -> dict[str, str]:
     return found
 
 
-def build_tenant_labels(tenant: Tenant) -> LabelPairs:
+def generate_tenant_labels(tenant: Tenant) -> LabelPairs:
     """Return the labels of a tenant's objects."""
     labels = {MANAGED_LABEL: "gangplan", f"{LABEL_PREFIX}team": tenant.team}
     if tenant.cost_centre:
@@ -110,7 +110,7 @@ def build_tenant_labels(tenant: Tenant) -> LabelPairs:
     return tuple(sorted(labels.items()))
 
 
-def build_tenant_annotations(tenant: Tenant, kind: str, **more: str) -> LabelPairs:
+def generate_tenant_annotations(tenant: Tenant, kind: str, **more: str) -> LabelPairs:
     """Return the annotations of a tenant's object of this kind."""
     annotations = {
         **syncing.build_wave_annotations(SYNC_WAVES["tenants", kind]),
@@ -120,7 +120,7 @@ def build_tenant_annotations(tenant: Tenant, kind: str, **more: str) -> LabelPai
     return tuple(sorted(annotations.items()))
 
 
-def build_site_annotations(site: Site, kind: str, *more: tuple[str, str]) -> LabelPairs:
+def generate_platform_annotations(site: Site, kind: str, *more: tuple[str, str]) -> LabelPairs:
     """Return the annotations of a platform object of this kind, with `more` before its source."""
     return (
         *syncing.build_wave_annotations(SYNC_WAVES["platform", kind]).items(),
@@ -129,7 +129,7 @@ def build_site_annotations(site: Site, kind: str, *more: tuple[str, str]) -> Lab
     )
 
 
-def escape_kubelet_text(text: str) -> str:
+def escape_kubelet_variable_references(text: str) -> str:
     """Escape a command word or a variable's value so that Kubernetes passes it on unchanged.
 
     The kubelet replaces `$(NAME)` by a variable and `$$` by `$`, and breaks a non-ASCII letter after a `$`

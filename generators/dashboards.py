@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from gangplan.generators.alerts import build_alert_annotations
+from gangplan.generators.alerts import generate_prometheus_rule_annotations
 from gangplan.generators.common import MANAGED_LABEL, render_to_objects
 from gangplan.model.site import Monitor, Site
 from gangplan.objects import Body
@@ -37,10 +37,10 @@ def generate_dashboards(site: Site) -> list[Body]:
     """Return one ConfigMap per dashboard, if the cluster has monitoring."""
     if site.monitor is None:
         return []
-    return [_build_dashboard_config_map(site, site.monitor, name) for name in TEMPLATES]
+    return [_generate_grafana_dashboard_config_map(site, site.monitor, name) for name in TEMPLATES]
 
 
-def _build_dashboard_config_map(site: Site, monitor: Monitor, name: str) -> Body:
+def _generate_grafana_dashboard_config_map(site: Site, monitor: Monitor, name: str) -> Body:
     labels = dict(monitor.dashboard_labels) | {MANAGED_LABEL: "gangplan"}
     return {
         "apiVersion": "v1",
@@ -49,28 +49,30 @@ def _build_dashboard_config_map(site: Site, monitor: Monitor, name: str) -> Body
             "name": name,
             "namespace": monitor.namespace,
             "labels": dict(sorted(labels.items())),
-            "annotations": dict(build_alert_annotations(site)),
+            "annotations": dict(generate_prometheus_rule_annotations(site)),
         },
-        "data": {f"{name}.json": _format_json(dashboard(site, name)) + "\n"},
+        "data": {f"{name}.json": _format_grafana_json(generate_grafana_dashboard(site, name)) + "\n"},
     }
 
 
-def _format_json(value: Any, indent: str = "") -> str:
+def _format_grafana_json(value: Any, indent: str = "") -> str:
     """Return a value as JSON, on one line if it fits and on one line for each entry otherwise."""
     text = json.dumps(value, sort_keys=True)
     if not (isinstance(value, dict | list) and value) or len(indent) + len(text) <= _JSON_WIDTH:
         return text
     inner = f"{indent} "
     if isinstance(value, dict):
-        entries = [f"{json.dumps(key)}: {_format_json(item, inner)}" for key, item in sorted(value.items())]
+        entries = [
+            f"{json.dumps(key)}: {_format_grafana_json(item, inner)}" for key, item in sorted(value.items())
+        ]
     else:
-        entries = [_format_json(item, inner) for item in value]
+        entries = [_format_grafana_json(item, inner) for item in value]
     lines = "".join(f"{inner}{entry},\n" for entry in entries)[:-2]
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     return f"{opening}\n{lines}\n{indent}{closing}"
 
 
-def dashboard(site: Site, name: str) -> dict[str, Any]:
+def generate_grafana_dashboard(site: Site, name: str) -> dict[str, Any]:
     """Return a dashboard as Grafana stores it."""
     kueue = site.platform.kueue_line
     values = {
@@ -84,14 +86,14 @@ def dashboard(site: Site, name: str) -> dict[str, Any]:
         "editable": False,
         "graphTooltip": 1,
         "links": [],
-        "panels": _place_dashboard_panels(plan["panels"]),
+        "panels": _place_grafana_panels(plan["panels"]),
         "refresh": "1m",
         "schemaVersion": SCHEMA_VERSION,
         "tags": ["gangplan", "mpijob"],
         "templating": {
             "list": [
-                _build_datasource_variable(),
-                *(_build_label_variable(entry) for entry in plan["variables"]),
+                _generate_grafana_datasource_variable(),
+                *(_generate_grafana_label_variable(entry) for entry in plan["variables"]),
             ]
         },
         "time": {"from": f"now-{plan['window']}", "to": "now"},
@@ -103,7 +105,7 @@ def dashboard(site: Site, name: str) -> dict[str, Any]:
     }
 
 
-def _build_datasource_variable() -> dict[str, Any]:
+def _generate_grafana_datasource_variable() -> dict[str, Any]:
     """Return the variable that chooses the Prometheus: a fixed one would work in one Grafana only."""
     return {
         "current": {},
@@ -120,7 +122,7 @@ def _build_datasource_variable() -> dict[str, Any]:
     }
 
 
-def _build_label_variable(entry: dict[str, Any]) -> dict[str, Any]:
+def _generate_grafana_label_variable(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a variable that chooses among the values of a label.
 
     If several values can be chosen, the first choice is all of them.
@@ -146,40 +148,42 @@ def _build_label_variable(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _place_dashboard_panels(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _place_grafana_panels(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the panels, placed from left to right as they fit."""
     panels, x, y, tallest = [], 0, 0, 0
     for number, entry in enumerate(entries, 1):
         width, height = entry.get("width", 12), entry.get("height", 8)
         if x + width > WIDTH:
             x, y, tallest = 0, y + tallest, 0
-        panels.append(_build_dashboard_panel(entry, number, {"h": height, "w": width, "x": x, "y": y}))
+        panels.append(_generate_grafana_panel(entry, number, {"h": height, "w": width, "x": x, "y": y}))
         x, tallest = x + width, max(tallest, height)
     return panels
 
 
-def _build_dashboard_panel(entry: dict[str, Any], number: int, place: dict[str, int]) -> dict[str, Any]:
+def _generate_grafana_panel(entry: dict[str, Any], number: int, place: dict[str, int]) -> dict[str, Any]:
     kind = entry["kind"]
     return {
         "datasource": SOURCE,
         "description": entry["description"],
-        "fieldConfig": {"defaults": _build_panel_field_defaults(entry), "overrides": []},
+        "fieldConfig": {"defaults": _generate_grafana_panel_field_defaults(entry), "overrides": []},
         "gridPos": place,
         "id": number,
         "options": _OPTIONS[kind],
-        "targets": [_build_panel_query(query, index, kind) for index, query in enumerate(entry["queries"])],
+        "targets": [
+            _generate_grafana_panel_query(query, index, kind) for index, query in enumerate(entry["queries"])
+        ],
         "title": entry["title"],
         "transformations": _TIDY if kind == "table" else [],
         "type": kind,
     }
 
 
-def _build_panel_field_defaults(entry: dict[str, Any]) -> dict[str, Any]:
+def _generate_grafana_panel_field_defaults(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the unit, limits and colours of a panel's values."""
     steps = entry.get("steps", [])
     field: dict[str, Any] = {
         "color": {"mode": "thresholds" if entry["kind"] != "timeseries" else "palette-classic"},
-        "custom": _build_time_series_style(entry) if entry["kind"] == "timeseries" else {},
+        "custom": _generate_grafana_time_series_style(entry) if entry["kind"] == "timeseries" else {},
         "thresholds": {
             "mode": "absolute",
             "steps": [
@@ -192,7 +196,7 @@ def _build_panel_field_defaults(entry: dict[str, Any]) -> dict[str, Any]:
     return field | {name: entry[name] for name in ("min", "max", "decimals") if name in entry}
 
 
-def _build_time_series_style(entry: dict[str, Any]) -> dict[str, Any]:
+def _generate_grafana_time_series_style(entry: dict[str, Any]) -> dict[str, Any]:
     """Return how a time series is drawn; its steps, if any, are dashed lines."""
     return {
         "drawStyle": "line",
@@ -205,7 +209,7 @@ def _build_time_series_style(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _build_panel_query(query: dict[str, Any], index: int, kind: str) -> dict[str, Any]:
+def _generate_grafana_panel_query(query: dict[str, Any], index: int, kind: str) -> dict[str, Any]:
     is_range = kind == "timeseries"
     return {
         "datasource": SOURCE,

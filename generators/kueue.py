@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.generators.common import KUEUE_API, build_site_annotations, render_to_objects
+from gangplan.generators.common import KUEUE_API, generate_platform_annotations, render_to_objects
 from gangplan.model import syncing
 from gangplan.model.site import Site
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.resolve.counted import convert_site_quotas
+from gangplan.resolve.counted import resolve_counted_site_quotas
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -34,7 +34,7 @@ def generate_topology(site: Site) -> list[Body]:
     return _render_kueue_objects(site, "platform/topology.yaml.j2", "Topology", topology=site.topology)
 
 
-def generate_flavors(site: Site) -> list[Body]:
+def generate_resource_flavors(site: Site) -> list[Body]:
     """Return one flavor per node pool, without tolerations.
 
     Kueue up to 0.19 replaces the pod's own tolerations by the flavor's (kueue#15161), and our pods tolerate
@@ -52,7 +52,7 @@ def generate_cohorts(site: Site) -> list[Body]:
 
     Kueue would accept implicit cohorts, but a name without an object cannot be checked.
     """
-    site = convert_site_quotas(site)
+    site = resolve_counted_site_quotas(site)
     return [
         body
         for cohort in site.cohorts
@@ -97,7 +97,7 @@ def generate_admission_checks(site: Site) -> list[Body]:
 
 def generate_cluster_queues(site: Site) -> list[Body]:
     """Return one queue per team and per sweep, open to the team's own namespace only."""
-    site = convert_site_quotas(site)
+    site = resolve_counted_site_quotas(site)
     return [
         body
         for queue in (*site.queues, *site.sweeps)
@@ -107,6 +107,6 @@ def generate_cluster_queues(site: Site) -> list[Body]:
 
 def _render_kueue_objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
     # Removing one of these objects from Git stops the runs that use it, so a person has to confirm.
-    annotations = (*syncing.build_confirmed_annotations().items(), *build_site_annotations(site, kind))
+    annotations = (*syncing.build_confirmed_annotations().items(), *generate_platform_annotations(site, kind))
     shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
     return render_to_objects(template, {**shared, **values})

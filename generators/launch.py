@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gangplan.generators.common import escape_kubelet_text
-from gangplan.generators.scripts import build_start_words
+from gangplan.generators.common import escape_kubelet_variable_references
+from gangplan.generators.scripts import generate_script_start_command
 from gangplan.model.job import Job, Platform
 from gangplan.model.profiles import DEFAULT_GRACE_S
 from gangplan.plan import RunPlan
-from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE, needs_hidden_gpus
+from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE, needs_gpus_hidden_from_launcher
 
 # How long the name of a worker may take to resolve, and MPI to reach all workers, before the run gives up.
 # Workers are Ready before the launcher starts, so this covers slow DNS, not image pulls.
@@ -33,7 +33,7 @@ def has_run_deadline(job: Job) -> bool:
 
     Trainer has the field since 2.2; before that, only the Job has a deadline.
     """
-    return compute_job_grace_s(job.platform) > 0
+    return compute_job_deadline_grace_s(job.platform) > 0
 
 
 def forgives_disruptions(job: Job) -> bool:
@@ -47,7 +47,7 @@ def forgives_disruptions(job: Job) -> bool:
     return job.retries > 0 and is_judged and job.elastic is None
 
 
-def compute_job_grace_s(platform: Platform) -> int:
+def compute_job_deadline_grace_s(platform: Platform) -> int:
     """Return by how many seconds the deadline of the Job exceeds that of the run; 0 if the run has none.
 
     Monitoring reads the Job's deadline (generators/alerts.py); the run's comes first, so that the run ends as
@@ -56,7 +56,7 @@ def compute_job_grace_s(platform: Platform) -> int:
     return 60 if platform.trainer_line.has_run_deadline else 0
 
 
-def build_worker_command(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
+def generate_worker_command(job: Job, argv: list[str]) -> tuple[list[str], list[str]]:
     """Return a worker's command and arguments: a script that starts the SSH server, or without MPI the
     command.
 
@@ -64,18 +64,18 @@ def build_worker_command(job: Job, argv: list[str]) -> tuple[list[str], list[str
     """
     options: list[tuple[str, str | int]] = [("grace", _format_grace(job))]
     if not job.uses_mpi:
-        return build_start_words(
-            "program.sh", [*options, ("hold", _compute_hold_seconds(job)), *_build_debug_options(job)]
+        return generate_script_start_command(
+            "program.sh", [*options, ("hold", _compute_hold_seconds(job)), *_generate_debug_options(job)]
         ), argv
     own, given = _list_pod_specific_variables(job), job.identity.given if job.identity else ()
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
     if own or given:
         server += ["-o", f"ForceCommand=exec /bin/sh {SESSION}"]
     options += [("own", " ".join(own)), ("given", " ".join(given))]
-    return build_start_words("worker.sh", options), server
+    return generate_script_start_command("worker.sh", options), server
 
 
-def build_launcher_start(unit: RunPlan) -> list[str]:
+def generate_launcher_command(unit: RunPlan) -> list[str]:
     """Return the launcher's command: a script that waits for names, counts workers, starts the program and
     passes SIGTERM on.
 
@@ -104,9 +104,12 @@ def build_launcher_start(unit: RunPlan) -> list[str]:
         ("unset", " ".join(_list_variables_to_unset(unit))),
         ("deepspeed", " ".join(names)),
         ("preflight", len(looks)),
-        *_build_debug_options(job),
+        *_generate_debug_options(job),
     ]
-    return [*build_start_words("launcher.sh", options), *map(escape_kubelet_text, looks)]
+    return [
+        *generate_script_start_command("launcher.sh", options),
+        *map(escape_kubelet_variable_references, looks),
+    ]
 
 
 def _format_grace(job: Job) -> str:
@@ -115,7 +118,7 @@ def _format_grace(job: Job) -> str:
     return "" if job.grace_s == DEFAULT_GRACE_S else str(job.grace_s)
 
 
-def _build_debug_options(job: Job) -> list[tuple[str, str | int]]:
+def _generate_debug_options(job: Job) -> list[tuple[str, str | int]]:
     return [("keep-until", f"{job.debug.end_s}:{job.debug.until}")] if job.debug else []
 
 
@@ -141,7 +144,7 @@ def _list_variables_to_unset(unit: RunPlan) -> tuple[str, ...]:
     """Return variables of the launcher that it must not pass on to ranks on other pods."""
     job = unit.job
     own = _list_pod_specific_variables(job) if _passes_whole_environment(unit) else ()
-    if _is_hydra(job) and needs_hidden_gpus(job):
+    if _is_hydra(job) and needs_gpus_hidden_from_launcher(job):
         own = (*own, VISIBLE_GPUS_VARIABLE)  # Hydra carries the environment to all ranks
     if not job.backend.sets_environment:
         return own

@@ -5,10 +5,10 @@ Sources: mpi-operator v0.7.0 to v0.8.2, pkg/controller/mpi_job_controller.go and
 
 from __future__ import annotations
 
-from gangplan.generators.common import TemplateRenderer, escape_kubelet_text, render_to_objects
-from gangplan.generators.launch import build_worker_command
-from gangplan.generators.runtime import build_pod_values
-from gangplan.generators.trainjob import build_run_values
+from gangplan.generators.common import TemplateRenderer, escape_kubelet_variable_references, render_to_objects
+from gangplan.generators.launch import generate_worker_command
+from gangplan.generators.runtime import generate_pod_template_values
+from gangplan.generators.trainjob import generate_run_object_values
 from gangplan.model.job import Job
 from gangplan.objects import Body
 from gangplan.plan import RunPlan
@@ -21,15 +21,15 @@ def generate_mpi_job(unit: RunPlan, write: TemplateRenderer = render_to_objects)
     """Return the MPIJob of a run."""
     job, launch = unit.job, unit.launch
     assert job.image.mpi is not None  # resolve/mpijobs.py refuses jobs that do not start with MPI
-    argv = [escape_kubelet_text(word) for word in launch.argv]
-    worker_command, worker_args = build_worker_command(job, argv)
+    argv = [escape_kubelet_variable_references(word) for word in launch.argv]
+    worker_command, worker_args = generate_worker_command(job, argv)
     return write(
         "mpijob.yaml.j2",
         {
-            **build_pod_values(unit),
-            **build_run_values(unit),
+            **generate_pod_template_values(unit),
+            **generate_run_object_values(unit),
             "implementation": IMPLEMENTATIONS[job.image.mpi.family],
-            "creation": creation_policy(job),
+            "creation": choose_launcher_creation_policy(job),
             "worker_restart": worker_restart(job),
             "launcher_env": launch.launcher_env,
             "worker_env": launch.worker_env,
@@ -40,7 +40,7 @@ def generate_mpi_job(unit: RunPlan, write: TemplateRenderer = render_to_objects)
     )
 
 
-def creation_policy(job: Job) -> str:
+def choose_launcher_creation_policy(job: Job) -> str:
     """Return the policy that decides whether the operator creates the launcher before the workers are Ready.
 
     Under Kueue the operator does so under either policy, because the job is suspended when first seen and

@@ -11,8 +11,8 @@ from __future__ import annotations
 from gangplan.generators.common import (
     LabelPairs,
     TemplateRenderer,
-    build_part_annotations,
-    build_run_labels,
+    generate_run_labels,
+    generate_run_part_annotations,
     render_to_objects,
 )
 from gangplan.model.job import Job
@@ -64,34 +64,34 @@ def generate_network_policies(unit: RunPlan, write: TemplateRenderer = render_to
     """Return the policies of a run: one, and outside the default posture two more for the SSH of MPI."""
     values = {
         "job": unit.job,
-        "labels": build_run_labels(unit),
-        "annotations": build_part_annotations(unit, "NetworkPolicy"),
+        "labels": generate_run_labels(unit),
+        "annotations": generate_run_part_annotations(unit, "NetworkPolicy"),
     }
     return [
         body
-        for policy in build_policy_shapes(unit)
+        for policy in generate_network_policy_values(unit)
         for body in write("networkpolicy.yaml.j2", {**values, "policy": policy})
     ]
 
 
-def build_policy_shapes(unit: RunPlan) -> list[PolicyShape]:
+def generate_network_policy_values(unit: RunPlan) -> list[PolicyShape]:
     """Return the policies of a run as values."""
     job, run = unit.job, unit.run_name
     # The labels that JobSet or the MPI operator gives to pods, not those of the TrainJob or MPIJob.
     same_run = RulePeer(pods=((job.backend.run_label, run),))
-    ports = () if job.posture == "default" else _open_ports(job)
-    nodes = _build_node_address_rules(job, ports)
-    outside = (*_build_egress_target_rules(job), *nodes)
+    ports = () if job.posture == "default" else _generate_network_policy_port_ranges(job)
+    nodes = _generate_node_address_rules(job, ports)
+    outside = (*_generate_egress_target_rules(job), *nodes)
     inside = PolicyRule((same_run,), ports)
     policies = [PolicyShape(run, same_run.pods, (inside, *nodes), (inside, *outside))]
     if job.posture == "default":
         return policies
     if job.uses_mpi:
-        policies += _build_ssh_policies(job, run)
+        policies += _generate_ssh_network_policies(job, run)
     return policies
 
 
-def _open_ports(job: Job) -> tuple[Port, ...]:
+def _generate_network_policy_port_ranges(job: Job) -> tuple[Port, ...]:
     """Return the unprivileged range; for MPI without the SSH port, which has its own policies."""
     if not job.uses_mpi:
         return (Port("TCP", FIRST_PORT, LAST_PORT),)
@@ -100,23 +100,23 @@ def _open_ports(job: Job) -> tuple[Port, ...]:
     return tuple(Port("TCP", first, last) for first, last in ranges if first <= last)
 
 
-def _build_node_address_rules(job: Job, ports: tuple[Port, ...]) -> list[PolicyRule]:
+def _generate_node_address_rules(job: Job, ports: tuple[Port, ...]) -> list[PolicyRule]:
     """Return a rule for node addresses if workers use the host network, where no pod selector matches.
 
     Only the launcher can still be in the pod network; without a launcher, or if it runs with the workers, no
     pod needs the rule.
     """
-    return [PolicyRule(_build_node_address_peers(job), ports)] if _build_node_address_peers(job) else []
+    return [PolicyRule(_generate_node_address_peers(job), ports)] if _generate_node_address_peers(job) else []
 
 
-def _build_node_address_peers(job: Job) -> tuple[RulePeer, ...]:
+def _generate_node_address_peers(job: Job) -> tuple[RulePeer, ...]:
     access = job.fabric.access
     if not access.host_network or not job.uses_mpi or job.launcher_runs_ranks:
         return ()
     return tuple(RulePeer(cidr=cidr) for cidr in access.node_addresses)
 
 
-def _build_ssh_policies(job: Job, run: str) -> list[PolicyShape]:
+def _generate_ssh_network_policies(job: Job, run: str) -> list[PolicyShape]:
     """Return policies that allow SSH from the launcher to the workers, and from and to nothing else."""
     made = job.backend
     launcher, workers = (
@@ -128,7 +128,7 @@ def _build_ssh_policies(job: Job, run: str) -> list[PolicyShape]:
             f"{run}-launcher-ssh",
             launcher,
             None,
-            (PolicyRule((RulePeer(pods=workers), *_build_node_address_peers(job)), port),),
+            (PolicyRule((RulePeer(pods=workers), *_generate_node_address_peers(job)), port),),
         ),
         PolicyShape(
             f"{run}-{made.role('worker')}-ssh", workers, (PolicyRule((RulePeer(pods=launcher),), port),), None
@@ -136,7 +136,7 @@ def _build_ssh_policies(job: Job, run: str) -> list[PolicyShape]:
     ]
 
 
-def _build_egress_target_rules(job: Job) -> list[PolicyRule]:
+def _generate_egress_target_rules(job: Job) -> list[PolicyRule]:
     return [
         PolicyRule(
             (RulePeer(cidr=target.cidr, excluding=target.excluding),),

@@ -6,7 +6,7 @@ that gathers the pods of a run itself also preempts.
 
 from __future__ import annotations
 
-from gangplan.generators.common import KUEUE_API, build_site_annotations, render_to_objects
+from gangplan.generators.common import KUEUE_API, generate_platform_annotations, render_to_objects
 from gangplan.model.site import Site
 from gangplan.objects import Body
 
@@ -24,7 +24,7 @@ def generate_priority_classes(site: Site) -> list[Body]:
     """Return the PriorityClass of each priority of the cluster, and with Kueue its WorkloadPriorityClass."""
     values = {
         "kueue_api": KUEUE_API,
-        "annotations": build_site_annotations(site, "PriorityClass"),
+        "annotations": generate_platform_annotations(site, "PriorityClass"),
         "preemption": "PreemptLowerPriority" if site.platform.has_pod_group else "Never",
     }
     templates = ["platform/podpriority.yaml.j2"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import groupby
 from operator import itemgetter
 
-from gangplan.generators.common import LABEL_PREFIX, build_site_annotations, render_to_objects
+from gangplan.generators.common import LABEL_PREFIX, generate_platform_annotations, render_to_objects
 from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.job import Platform
 from gangplan.model.kinds import RENDERED_KINDS
@@ -44,21 +44,30 @@ class RoleShape:
 
 def generate_cluster_roles(site: Site) -> list[Body]:
     """Return the ClusterRoles of a cluster."""
-    found = roles_of(site.platform, site.is_gitops_only)
+    found = generate_cluster_role_values(site.platform, site.is_gitops_only)
     if site.has_cronjobs:
         found.append(SCHEDULER)
     return [body for role in found for body in _render_cluster_role(site, role)]
 
 
-def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape]:
+def generate_cluster_role_values(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape]:
     """Return the roles as values; each but the debugger's includes the one before it.
 
     If runs come from Git alone, no role writes runs: a role aggregated into the built-in edit or admin would
     let everyone with that built-in role write them.
     """
-    viewer = (*_list_job_permissions(platform, READ), *_list_watching_permissions(platform))
-    creator = (*_list_job_permissions(platform, ("create", *READ)), *_list_watching_permissions(platform))
-    editor = (*_list_job_permissions(platform, WRITE), *_list_watching_permissions(platform))
+    viewer = (
+        *_generate_job_permissions_of_cluster_role(platform, READ),
+        *_generate_watch_permissions_of_cluster_role(platform),
+    )
+    creator = (
+        *_generate_job_permissions_of_cluster_role(platform, ("create", *READ)),
+        *_generate_watch_permissions_of_cluster_role(platform),
+    )
+    editor = (
+        *_generate_job_permissions_of_cluster_role(platform, WRITE),
+        *_generate_watch_permissions_of_cluster_role(platform),
+    )
     mlops = (*editor, Permission("metrics.k8s.io", ("pods",), ("get", "list")))
     admin = (*mlops, *_GUARDRAILS)
     look = RoleShape("mpijob-viewer", "Sees runs, their pods and logs", viewer, "view")
@@ -75,7 +84,9 @@ def roles_of(platform: Platform, is_gitops_only: bool = False) -> list[RoleShape
     ]
 
 
-def _list_job_permissions(platform: Platform, verbs: tuple[str, ...]) -> tuple[Permission, ...]:
+def _generate_job_permissions_of_cluster_role(
+    platform: Platform, verbs: tuple[str, ...]
+) -> tuple[Permission, ...]:
     """Return permissions on what people write: runs and runtimes with Trainer, MPIJobs with its operator."""
     rules = []
     if platform.has_trainer:
@@ -85,7 +96,7 @@ def _list_job_permissions(platform: Platform, verbs: tuple[str, ...]) -> tuple[P
     return tuple(rules)
 
 
-def _list_watching_permissions(platform: Platform) -> tuple[Permission, ...]:
+def _generate_watch_permissions_of_cluster_role(platform: Platform) -> tuple[Permission, ...]:
     """Return permissions on what controllers write: status, JobSets, queued workloads, pods, logs, events."""
     rules = []
     if platform.has_trainer:
@@ -124,5 +135,7 @@ _DEBUGGING = (
 
 
 def _render_cluster_role(site: Site, role: RoleShape) -> list[Body]:
-    annotations = build_site_annotations(site, "ClusterRole", (f"{LABEL_PREFIX}description", role.meaning))
+    annotations = generate_platform_annotations(
+        site, "ClusterRole", (f"{LABEL_PREFIX}description", role.meaning)
+    )
     return render_to_objects("platform/clusterrole.yaml.j2", {"role": role, "annotations": annotations})

@@ -6,35 +6,35 @@ from typing import Any
 
 from gangplan.generators.beside import (
     BuiltRole,
-    build_extra_containers,
-    build_pod_annotations,
-    build_pod_labels,
     choose_restart_policy,
     compute_backoff_limit,
+    generate_pod_annotations,
+    generate_pod_labels,
+    generate_setup_and_sidecar_containers,
 )
 from gangplan.generators.common import (
     LabelPairs,
     TemplateRenderer,
-    build_part_annotations,
-    build_run_labels,
-    escape_kubelet_text,
-    group_labels_of,
+    escape_kubelet_variable_references,
+    generate_job_set_labels,
+    generate_run_labels,
+    generate_run_part_annotations,
     render_to_objects,
 )
 from gangplan.generators.launch import (
     WORKER_WAIT_S,
-    build_launcher_start,
-    build_worker_command,
-    compute_job_grace_s,
+    compute_job_deadline_grace_s,
     forgives_disruptions,
+    generate_launcher_command,
+    generate_worker_command,
 )
-from gangplan.generators.scripts import SCRIPTS_FOLDER, SCRIPTS_VOLUME, name_launch_map
+from gangplan.generators.scripts import SCRIPTS_FOLDER, SCRIPTS_VOLUME, name_launch_script_config_map
 from gangplan.model.backend import RUNTIME_KIND
 from gangplan.model.exits import FINAL_CODES, LAUNCH_EXITS, PREFLIGHT_EXITS
 from gangplan.model.frameworks import ML_POLICIES
 from gangplan.model.job import Job, Mount, ResolvedRole, Resources
 from gangplan.model.pods import GRACE_MARGIN_S as GRACE_MARGIN_S
-from gangplan.model.quantity import parse_memory
+from gangplan.model.quantity import parse_memory_quantity
 from gangplan.objects import Body
 from gangplan.plan import RunPlan
 from gangplan.plan.environment import build_role_env
@@ -57,8 +57,8 @@ FRAMEWORK_LABEL = {"horovod": "mpi"}
 def generate_training_runtime(unit: RunPlan, write: TemplateRenderer = render_to_objects) -> list[Body]:
     """Return the runtime of a run: images, pods, commands and policies of all its roles."""
     job, launch = unit.job, unit.launch
-    argv = [escape_kubelet_text(word) for word in launch.argv]
-    worker_command, worker_args = build_worker_command(job, argv)
+    argv = [escape_kubelet_variable_references(word) for word in launch.argv]
+    worker_command, worker_args = generate_worker_command(job, argv)
     return write(
         "runtime.yaml.j2",
         {
@@ -67,12 +67,12 @@ def generate_training_runtime(unit: RunPlan, write: TemplateRenderer = render_to
             "name": unit.run_name,
             "framework": FRAMEWORK_LABEL.get(job.image.framework, job.image.framework),
             "policy": ML_POLICIES.get(job.image.framework, ""),
-            "labels": build_run_labels(unit),
-            "annotations": build_part_annotations(unit, RUNTIME_KIND),
-            "group_labels": group_labels_of(job),
+            "labels": generate_run_labels(unit),
+            "annotations": generate_run_part_annotations(unit, RUNTIME_KIND),
+            "group_labels": generate_job_set_labels(job),
             "group_annotations": _group_annotations(job),
             "schedule_timeout_s": SCHEDULE_TIMEOUT_S,
-            **build_pod_values(unit),
+            **generate_pod_template_values(unit),
             "worker_command": worker_command,
             "worker_args": worker_args,
             "forgives": forgives_disruptions(job),
@@ -80,9 +80,9 @@ def generate_training_runtime(unit: RunPlan, write: TemplateRenderer = render_to
             "exit_code_pattern": EXIT_CODE_PATTERN,
             "exit_operator": "NotIn" if job.exit_codes.retry else "In",
             "final_codes": final_codes(job),
-            "job_deadline_s": job.timeout_s + compute_job_grace_s(job.platform),
-            "roles": [_build_runtime_role(unit, one) for one in job.roles],
-            "steps": _build_runtime_steps(unit),
+            "job_deadline_s": job.timeout_s + compute_job_deadline_grace_s(job.platform),
+            "roles": [_generate_runtime_role(unit, one) for one in job.roles],
+            "steps": _generate_runtime_steps(unit),
             "before": job.steps[-1].name if job.steps else "",
             "target": success_target(job),
             "restarts": compute_backoff_limit,
@@ -90,7 +90,7 @@ def generate_training_runtime(unit: RunPlan, write: TemplateRenderer = render_to
     )
 
 
-def build_pod_values(unit: RunPlan) -> dict[str, Any]:
+def generate_pod_template_values(unit: RunPlan) -> dict[str, Any]:
     """Return the values that the templates of pods read, for every backend."""
     job = unit.job
     same_run = ((job.backend.run_label, unit.run_name),)
@@ -98,15 +98,15 @@ def build_pod_values(unit: RunPlan) -> dict[str, Any]:
         "unit": unit,
         "job": job,
         "layout": unit.layout,
-        "literal": escape_kubelet_text,
+        "literal": escape_kubelet_variable_references,
         "same_run": same_run,
         "same_workers": (*same_run, (job.backend.role_label, job.backend.role("worker"))),
         "schedulers": SCHEDULERS,
-        "worker_labels": build_pod_labels(unit, "worker"),
-        "worker_annotations": build_pod_annotations(job, "worker"),
-        "launcher_labels": build_pod_labels(unit, "launcher"),
-        "launcher_annotations": build_pod_annotations(job, "launcher"),
-        "launcher_command": build_launcher_start(unit) if job.uses_mpi else [],
+        "worker_labels": generate_pod_labels(unit, "worker"),
+        "worker_annotations": generate_pod_annotations(job, "worker"),
+        "launcher_labels": generate_pod_labels(unit, "launcher"),
+        "launcher_annotations": generate_pod_annotations(job, "launcher"),
+        "launcher_command": generate_launcher_command(unit) if job.uses_mpi else [],
         "scripts_of": _find_script_config_map,
         "scripts_folder": SCRIPTS_FOLDER,
         "scripts_volume": SCRIPTS_VOLUME,
@@ -115,13 +115,13 @@ def build_pod_values(unit: RunPlan) -> dict[str, Any]:
         "restart_policy": choose_restart_policy,
         "shm_size": _compute_shm_size,
         "volumes": _select_distinct_volumes,
-        "containers": build_extra_containers(job),
+        "containers": generate_setup_and_sidecar_containers(job),
     }
 
 
 def _find_script_config_map(job: Job, role: str) -> str:
     """Return the ConfigMap of the launch scripts, which all pods mount but those of steps."""
-    return "" if any(one.name == role for one in job.steps) else name_launch_map()
+    return "" if any(one.name == role for one in job.steps) else name_launch_script_config_map()
 
 
 def _group_annotations(job: Job) -> LabelPairs:
@@ -136,27 +136,27 @@ def success_target(job: Job) -> str:
     return "chief" if any(role.name == "chief" for role in job.roles) else "node"
 
 
-def _build_runtime_role(unit: RunPlan, role: ResolvedRole) -> BuiltRole:
-    argv = [escape_kubelet_text(word) for word in role.argv or unit.launch.argv]
+def _generate_runtime_role(unit: RunPlan, role: ResolvedRole) -> BuiltRole:
+    argv = [escape_kubelet_variable_references(word) for word in role.argv or unit.launch.argv]
     return BuiltRole(
         role.name,
         role.workers,
         role.image,
         role.resources,
         role.pool,
-        build_pod_labels(unit, role.name),
-        build_pod_annotations(unit.job, role.name),
+        generate_pod_labels(unit, role.name),
+        generate_pod_annotations(unit.job, role.name),
         build_role_env(unit.job, role),
-        *build_worker_command(unit.job, argv),
+        *generate_worker_command(unit.job, argv),
     )
 
 
-def _build_runtime_steps(unit: RunPlan) -> list[BuiltRole]:
+def _generate_runtime_steps(unit: RunPlan) -> list[BuiltRole]:
     if not unit.job.steps:
         return []
-    from gangplan.generators.steps import build_step_roles  # few runs have one
+    from gangplan.generators.steps import generate_step_roles  # few runs have one
 
-    return build_step_roles(unit)
+    return generate_step_roles(unit)
 
 
 def final_codes(job: Job) -> tuple[int, ...]:
@@ -176,7 +176,7 @@ def final_codes(job: Job) -> tuple[int, ...]:
 def _compute_shm_size(resources: Resources) -> str:
     """Return half of the memory: NCCL and data loaders need far more than the default of 64 MiB."""
     half_mib = resources.memory.value() // 2 // 2**20
-    return parse_memory(f"{max(half_mib, 1)}Mi").canonical()
+    return parse_memory_quantity(f"{max(half_mib, 1)}Mi").canonical()
 
 
 def _select_distinct_volumes(mounts: tuple[Mount, ...]) -> list[Mount]:

@@ -12,11 +12,11 @@ from gangplan.generators.beside import render_script_text
 from gangplan.generators.common import (
     LABEL_PREFIX,
     TemplateRenderer,
-    build_run_annotations,
-    build_run_labels,
-    build_tenant_annotations,
-    build_tenant_labels,
-    escape_kubelet_text,
+    escape_kubelet_variable_references,
+    generate_run_annotations,
+    generate_run_labels,
+    generate_tenant_annotations,
+    generate_tenant_labels,
     render_to_objects,
 )
 from gangplan.generators.runtime import GRACE_MARGIN_S
@@ -25,7 +25,7 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.model.kinds import SYNC_WAVES
 from gangplan.model.schedule import CHECK_PAUSE_S, CREATOR_CPU, CREATOR_MEMORY, SCHEDULER_ACCOUNT
 from gangplan.model.site import Tenant
-from gangplan.objects import Body, dump
+from gangplan.objects import Body, dump_object_as_block_yaml
 from gangplan.plan import RunPlan
 from gangplan.plan.names import DATED_SUFFIX, SCHEDULE_LABEL
 from gangplan.source import load_objects
@@ -51,7 +51,7 @@ def generate_cron_job(unit: RunPlan, write: TemplateRenderer = render_to_objects
     schedule = job.schedule
     if schedule is None or not job.is_dated or job.is_archived:
         return []
-    labels = {**dict(build_run_labels(unit)), SCHEDULE_LABEL: job.name}
+    labels = {**dict(generate_run_labels(unit)), SCHEDULE_LABEL: job.name}
     # Its pods are not pods of the run: the run's policies and affinities must not select them.
     own = {
         key: value for key, value in labels.items() if key not in (f"{LABEL_PREFIX}run", f"{LABEL_PREFIX}job")
@@ -71,11 +71,11 @@ def generate_cron_job(unit: RunPlan, write: TemplateRenderer = render_to_objects
             "schedule": schedule,
             "policy": schedule.concurrency.capitalize(),
             "labels": tuple(sorted(labels.items())),
-            "annotations": _remove_guard_annotations(build_run_annotations(unit, "CronJob")),
+            "annotations": _remove_guard_annotations(generate_run_annotations(unit, "CronJob")),
             "pod_labels": tuple(sorted({**own, ROLE: SCHEDULER, "sidecar.istio.io/inject": "false"}.items())),
             "pod_annotations": (("openshift.io/required-scc", "nonroot-v2"),) if openshift else (),
             "account": SCHEDULER_ACCOUNT,
-            "script": escape_kubelet_text(script),
+            "script": escape_kubelet_variable_references(script),
             "date": DATED_SUFFIX,
             "template": f"{unit.run_name}-template",
             "skipped": SKIPPED,
@@ -99,7 +99,9 @@ def _remove_guard_annotations(annotations: Sequence[tuple[str, str]]) -> tuple[t
 
 def wrap_scheduled_run(bodies: Sequence[Body]) -> list[Body]:
     """Return the objects of a schedule from those of a run: a ConfigMap with the TrainJob to create."""
-    return [_build_run_template_map(body) if body["kind"] == TRAINJOB.kind else body for body in bodies]
+    return [
+        _generate_run_template_config_map(body) if body["kind"] == TRAINJOB.kind else body for body in bodies
+    ]
 
 
 def unwrap_scheduled_run(bodies: Sequence[Body]) -> list[Body]:
@@ -124,7 +126,7 @@ def select_record_objects(bodies: Sequence[Body]) -> list[Body]:
     return wrap_scheduled_run(kept) if is_dated else kept
 
 
-def _build_run_template_map(run: Body) -> Body:
+def _generate_run_template_config_map(run: Body) -> Body:
     metadata = run["metadata"]
     name = str(run["spec"]["runtimeRef"]["name"])
     annotations = {**dict(_remove_guard_annotations(tuple(metadata["annotations"].items())))}
@@ -135,17 +137,17 @@ def _build_run_template_map(run: Body) -> Body:
         "apiVersion": "v1",
         "kind": TEMPLATE,
         "metadata": {**own, "labels": labels, "annotations": annotations},
-        "data": {KEY: dump(run)},
+        "data": {KEY: dump_object_as_block_yaml(run)},
     }
 
 
-def generate_scheduler_access(tenant: Tenant) -> list[Body]:
+def generate_scheduler_account_and_access(tenant: Tenant) -> list[Body]:
     """Return a team's account that creates runs, its binding, and its pods' access to the API server."""
     values = {
         "tenant": tenant,
         "account": SCHEDULER_ACCOUNT,
-        "labels": build_tenant_labels(tenant),
-        "annotations": build_tenant_annotations(tenant, "ServiceAccount"),
+        "labels": generate_tenant_labels(tenant),
+        "annotations": generate_tenant_annotations(tenant, "ServiceAccount"),
         "egress": tenant.schedules,
     }
     return render_to_objects("tenant/scheduler.yaml.j2", values)

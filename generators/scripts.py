@@ -44,12 +44,12 @@ def scripts_digest() -> str:
     return sha256("".join(read_launch_scripts().values()).encode()).hexdigest()
 
 
-def name_launch_map() -> str:
+def name_launch_script_config_map() -> str:
     """Return the name of the ConfigMap of the scripts, which the first eight digits of their digest end."""
     return f"{SCRIPTS_VOLUME}-{scripts_digest()[:8]}"
 
 
-def is_launch_map(bodies: Sequence[Body], namespace: str, digest: str) -> bool:
+def is_launch_script_config_map(bodies: Sequence[Body], namespace: str, digest: str) -> bool:
     """Return whether objects are one ConfigMap of launch scripts with these digits, in a namespace.
 
     Eight digits only rule out mistakes: the command of each pod has the whole digest, and today's scripts are
@@ -66,12 +66,12 @@ def is_launch_map(bodies: Sequence[Body], namespace: str, digest: str) -> bool:
     is_alone = (
         body.get("kind") == "ConfigMap" and not body.get("binaryData") and body.get("immutable") is True
     )
-    if name == name_launch_map():
+    if name == name_launch_script_config_map():
         return is_named and is_alone and body.get("data") == read_launch_scripts()
-    return is_named and is_alone and find_scripts_digest(body) == digest
+    return is_named and is_alone and find_launch_scripts_digest(body) == digest
 
 
-def find_scripts_digest(body: Body) -> str:
+def find_launch_scripts_digest(body: Body) -> str:
     """Return the first eight digits of the digest of the scripts of a ConfigMap, as its pods compute it."""
     data = body["data"] if isinstance(body.get("data"), dict) else {}
     scripts = sorted((str(name), str(text)) for name, text in data.items())
@@ -84,7 +84,7 @@ def team_source_of(team: str) -> str:
     return f"specs/{team}/team.yaml"
 
 
-def build_launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
+def generate_launch_script_config_map(job: Job, waived: Sequence[str] = ()) -> Body:
     """Return the ConfigMap with the scripts in the namespace of a job: the same for all runs of the team.
 
     `waived` are the policies that the team need not follow.
@@ -95,7 +95,7 @@ def build_launch_map(job: Job, waived: Sequence[str] = ()) -> Body:
         f"{LABEL_PREFIX}source": team_source_of(job.team),
     }
     metadata = {
-        "name": name_launch_map(),
+        "name": name_launch_script_config_map(),
         "namespace": job.namespace,
         "labels": {
             MANAGED_LABEL: "gangplan",
@@ -121,7 +121,7 @@ def start_text() -> str:
     return _START.format(folder=SCRIPTS_FOLDER, digest=scripts_digest(), code=code)
 
 
-def build_start_words(script: str, options: Iterable[tuple[str, str | int]]) -> list[str]:
+def generate_script_start_command(script: str, options: Iterable[tuple[str, str | int]]) -> list[str]:
     """Return the command of a container that starts a script with these options; empty ones are left out."""
     words = [f"--{name}={value}" if value != "yes" else f"--{name}" for name, value in options if value]
     return ["/bin/sh", "-c", start_text(), script, *words, "--"]

@@ -13,9 +13,9 @@ from gangplan.generators.common import (
     KUEUE_API,
     LABEL_PREFIX,
     LabelPairs,
-    build_regime_labels,
-    build_tenant_annotations,
-    build_tenant_labels,
+    generate_regime_labels,
+    generate_tenant_annotations,
+    generate_tenant_labels,
     render_to_objects,
 )
 from gangplan.model import syncing
@@ -34,19 +34,19 @@ ROLE_OF_PERSONA = {
 DEBUGGER_ROLE = "mpijob-debugger"
 
 
-def _build_tenant_values(tenant: Tenant, kind: str, **more: Any) -> dict[str, Any]:
-    own = {"labels": build_tenant_labels(tenant), "annotations": build_tenant_annotations(tenant, kind)}
+def _generate_tenant_values(tenant: Tenant, kind: str, **more: Any) -> dict[str, Any]:
+    own = {"labels": generate_tenant_labels(tenant), "annotations": generate_tenant_annotations(tenant, kind)}
     return {"tenant": tenant, **own, **more}
 
 
-def generate_namespace(tenant: Tenant) -> list[Body]:
+def generate_tenant_namespace(tenant: Tenant) -> list[Body]:
     """Return the namespace, with Pod Security restricted unless the cluster's file says otherwise.
 
     Pod Security is pinned to the cluster's version. A person must confirm the removal of a namespace from
     Git.
     """
     more = {"contact": tenant.contact, "description": tenant.description}
-    annotations = dict(build_tenant_annotations(tenant, "Namespace", **more))
+    annotations = dict(generate_tenant_annotations(tenant, "Namespace", **more))
     if tenant.pod_security.reason:
         annotations[f"{LABEL_PREFIX}pod-security-reason"] = tenant.pod_security.reason
         annotations[f"{LABEL_PREFIX}pod-security-until"] = tenant.pod_security.until
@@ -57,19 +57,19 @@ def generate_namespace(tenant: Tenant) -> list[Body]:
             annotations["openshift.io/description"] = tenant.description
     values = {
         "tenant": tenant,
-        "labels": _build_namespace_labels(tenant),
+        "labels": _generate_namespace_labels(tenant),
         "namespace_annotations": sorted(annotations.items()),
     }
     return render_to_objects("tenant/namespace.yaml.j2", values)
 
 
-def _build_namespace_labels(tenant: Tenant) -> LabelPairs:
+def _generate_namespace_labels(tenant: Tenant) -> LabelPairs:
     """Return the labels of the namespace: those of a tenant, and on OpenShift two more.
 
     One makes the namespace a project of the AI dashboard. OpenShift's build of Kueue needs the other, since
     it ignores namespaces without it (Red Hat build of Kueue, "Labeling namespaces").
     """
-    labels = dict(build_tenant_labels(tenant)) | build_regime_labels(tenant.regimes)
+    labels = dict(generate_tenant_labels(tenant)) | generate_regime_labels(tenant.regimes)
     if tenant.platform.openshift is not None:
         labels["opendatahub.io/dashboard"] = "true"
         if tenant.platform.kueue is not None:
@@ -77,14 +77,14 @@ def _build_namespace_labels(tenant: Tenant) -> LabelPairs:
     return tuple(sorted(labels.items()))
 
 
-def generate_quota(tenant: Tenant) -> list[Body]:
+def generate_resource_quota_and_limit_range(tenant: Tenant) -> list[Body]:
     """Return the quota, the ban on priorities that the team may not use, and the limits of containers.
 
     Kueue decides when a run may start; the quota stops pods that bypass Kueue. The LimitRange names CPU and
     memory only: an upper bound without a default becomes the default of every container
     (SetDefaults_LimitRangeItem of Kubernetes), so a bound on GPUs would give GPUs to each container.
     """
-    values = _build_tenant_values(
+    values = _generate_tenant_values(
         tenant,
         "ResourceQuota",
         hard=sorted(tenant.hard),
@@ -101,7 +101,7 @@ def generate_quota(tenant: Tenant) -> list[Body]:
     return bodies
 
 
-def generate_isolation(tenant: Tenant) -> list[Body]:
+def generate_tenant_network_policies(tenant: Tenant) -> list[Body]:
     """Return the NetworkPolicies `default-deny`, and `allow-dns` to the cluster's DNS pods only.
 
     No more than that, on purpose. Policies add up: what one of them opens for all pods of the namespace is
@@ -109,18 +109,18 @@ def generate_isolation(tenant: Tenant) -> list[Body]:
     alone (network.py).
     """
     return render_to_objects(
-        "tenant/isolation.yaml.j2", _build_tenant_values(tenant, "NetworkPolicy", dns=tenant.platform.dns)
+        "tenant/isolation.yaml.j2", _generate_tenant_values(tenant, "NetworkPolicy", dns=tenant.platform.dns)
     )
 
 
-def generate_service_account(tenant: Tenant) -> list[Body]:
+def generate_training_service_account(tenant: Tenant) -> list[Body]:
     """Return the account of training pods: no token, and no permissions except those of its cloud identity.
 
     On OpenShift it also has a binding to the constraint nonroot-v2.
     """
     cloud = tenant.identity.annotations if tenant.identity else ()
-    annotations = build_tenant_annotations(tenant, "ServiceAccount")
-    values = _build_tenant_values(
+    annotations = generate_tenant_annotations(tenant, "ServiceAccount")
+    values = _generate_tenant_values(
         tenant, "ServiceAccount", account_annotations=tuple(sorted((*annotations, *cloud)))
     )
     bodies = render_to_objects("tenant/serviceaccount.yaml.j2", values)
@@ -129,7 +129,7 @@ def generate_service_account(tenant: Tenant) -> list[Body]:
     return bodies
 
 
-def generate_role_bindings(tenant: Tenant) -> list[Body]:
+def generate_tenant_role_bindings(tenant: Tenant) -> list[Body]:
     """Return the RoleBindings: one per role with all groups of its personas, and one per debug grant.
 
     A binding is named after its role, because the role of a binding can never change: when a cluster becomes
@@ -141,18 +141,20 @@ def generate_role_bindings(tenant: Tenant) -> list[Body]:
         groups.setdefault(role, []).append(member.group)
     bodies = []
     for role in sorted(groups):
-        bodies += _render_role_binding(tenant, role, role, sorted(set(groups[role])))
+        bodies += _render_tenant_role_binding(tenant, role, role, sorted(set(groups[role])))
     for grant in tenant.debuggers:
         more = {"reason": grant.reason, "until": grant.until}
-        bodies += _render_role_binding(tenant, format_grant_name(grant), DEBUGGER_ROLE, [grant.group], **more)
+        bodies += _render_tenant_role_binding(
+            tenant, format_grant_name(grant), DEBUGGER_ROLE, [grant.group], **more
+        )
     return bodies
 
 
-def _render_role_binding(
+def _render_tenant_role_binding(
     tenant: Tenant, name: str, role: str, groups: list[str], **annotations: str
 ) -> list[Body]:
-    values = _build_tenant_values(tenant, "RoleBinding", name=name, role=role, groups=groups)
-    values["annotations"] = build_tenant_annotations(tenant, "RoleBinding", **annotations)
+    values = _generate_tenant_values(tenant, "RoleBinding", name=name, role=role, groups=groups)
+    values["annotations"] = generate_tenant_annotations(tenant, "RoleBinding", **annotations)
     return render_to_objects("tenant/rolebinding.yaml.j2", values)
 
 
@@ -171,12 +173,12 @@ def generate_external_secrets(tenant: Tenant) -> list[Body]:
     store = tenant.store
     if store is None:
         return []
-    values = _build_tenant_values(
+    values = _generate_tenant_values(
         tenant,
         "ExternalSecret",
         store=store,
-        refresh=_format_go_duration(store.refresh_s),
-        has_null_bytes=_has_null_byte_policy(store),
+        refresh=_format_external_secret_go_duration(store.refresh_s),
+        has_null_bytes=_has_external_secret_null_byte_policy(store),
     )
     return [
         body
@@ -185,7 +187,7 @@ def generate_external_secrets(tenant: Tenant) -> list[Body]:
     ]
 
 
-def _has_null_byte_policy(store: ExternalSecretStore) -> bool:
+def _has_external_secret_null_byte_policy(store: ExternalSecretStore) -> bool:
     """Return whether the CRD persists `nullBytePolicy: Ignore`: since external-secrets 2.3.0 (issue 6398).
 
     Earlier versions do not know the field and server-side apply refuses it, so it is left out if the version
@@ -194,7 +196,7 @@ def _has_null_byte_policy(store: ExternalSecretStore) -> bool:
     return store.version is not None and store.version.at_least(2, 3)
 
 
-def _format_go_duration(seconds: int) -> str:
+def _format_external_secret_go_duration(seconds: int) -> str:
     """Format seconds as Go does (`1h0m0s`), which is how the operator writes them back."""
     hours, rest = divmod(seconds, 3600)
     minutes, rest = divmod(rest, 60)
@@ -213,9 +215,9 @@ def generate_persistent_volumes(tenant: Tenant) -> list[Body]:
     values = {
         "tenant": tenant,
         "no_class": "",  # else the cluster's default class would create another volume
-        "labels": build_tenant_labels(tenant),
-        "volume_annotations": _build_storage_annotations(tenant, "PersistentVolume"),
-        "claim_annotations": _build_storage_annotations(tenant, "PersistentVolumeClaim"),
+        "labels": generate_tenant_labels(tenant),
+        "volume_annotations": _generate_storage_annotations(tenant, "PersistentVolume"),
+        "claim_annotations": _generate_storage_annotations(tenant, "PersistentVolumeClaim"),
     }
     return [
         body
@@ -224,12 +226,12 @@ def generate_persistent_volumes(tenant: Tenant) -> list[Body]:
     ]
 
 
-def generate_claims(tenant: Tenant) -> list[Body]:
+def generate_persistent_volume_claims(tenant: Tenant) -> list[Body]:
     """Return a claim per `size` in the team's file. No commit ever removes a claim, because it has data."""
     values = {
         "tenant": tenant,
-        "labels": build_tenant_labels(tenant),
-        "annotations": _build_storage_annotations(tenant, "PersistentVolumeClaim"),
+        "labels": generate_tenant_labels(tenant),
+        "annotations": _generate_storage_annotations(tenant, "PersistentVolumeClaim"),
     }
     return [
         body
@@ -238,15 +240,15 @@ def generate_claims(tenant: Tenant) -> list[Body]:
     ]
 
 
-def _build_storage_annotations(tenant: Tenant, kind: str) -> list[tuple[str, str]]:
+def _generate_storage_annotations(tenant: Tenant, kind: str) -> list[tuple[str, str]]:
     return sorted(
-        {**dict(build_tenant_annotations(tenant, kind)), **syncing.build_data_annotations()}.items()
+        {**dict(generate_tenant_annotations(tenant, kind)), **syncing.build_data_annotations()}.items()
     )
 
 
 def generate_local_queues(tenant: Tenant) -> list[Body]:
     """Return the LocalQueues from the team's namespace to its ClusterQueues, if the cluster has Kueue."""
-    values = _build_tenant_values(tenant, "LocalQueue", kueue_api=KUEUE_API)
+    values = _generate_tenant_values(tenant, "LocalQueue", kueue_api=KUEUE_API)
     return [
         body
         for queue in tenant.queues

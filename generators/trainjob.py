@@ -8,8 +8,8 @@ from gangplan.generators.common import (
     LABEL_PREFIX,
     PLATFORM_PREFIX,
     TemplateRenderer,
-    build_run_annotations,
-    build_run_labels,
+    generate_run_annotations,
+    generate_run_labels,
     render_to_objects,
 )
 from gangplan.generators.launch import has_run_deadline
@@ -43,23 +43,23 @@ def generate_train_job(unit: RunPlan, write: TemplateRenderer = render_to_object
             "job": job,
             "layout": unit.layout,
             "per_node": job.image.framework not in ONE_RANK_FRAMEWORKS,
-            **build_run_values(unit),
-            **_build_dated_run_values(unit),
+            **generate_run_object_values(unit),
+            **_generate_dated_run_values(unit),
             "runtime": unit.run_name,
             "deadline_s": job.timeout_s if has_run_deadline(job) else 0,
         },
     )
 
 
-def _build_dated_run_values(unit: RunPlan) -> dict[str, Any]:
+def _generate_dated_run_values(unit: RunPlan) -> dict[str, Any]:
     """Return the values of a scheduled run: a name that ends in a date, and the label to find it by."""
     if not unit.job.is_dated:
         return {}
-    labels = tuple(sorted((*build_run_labels(unit), (SCHEDULE_LABEL, unit.job.name))))
+    labels = tuple(sorted((*generate_run_labels(unit), (SCHEDULE_LABEL, unit.job.name))))
     return {"name": f"{unit.job.name}-{DATED_SUFFIX}", "labels": labels}
 
 
-def _remove_needless_annotations(annotations: dict[str, str]) -> dict[str, str]:
+def _remove_needless_train_job_annotations(annotations: dict[str, str]) -> dict[str, str]:
     """Return the annotations of a TrainJob, which has no other text of users, without the one that keeps Flux
     from filling in ${NAME} where there is none."""
     if any("${" in text for text in annotations.values()):
@@ -68,25 +68,25 @@ def _remove_needless_annotations(annotations: dict[str, str]) -> dict[str, str]:
     return {key: text for key, text in annotations.items() if key not in keys}
 
 
-def build_run_values(unit: RunPlan) -> dict[str, Any]:
+def generate_run_object_values(unit: RunPlan) -> dict[str, Any]:
     """Return the name, labels, annotations and priority class of a run's object, of either kind."""
     backend = unit.job.backend
     annotations = {
-        **dict(build_run_annotations(unit, backend.kind)),
-        **_build_lineage_annotations(unit),
-        **_build_platform_annotations(unit.job),
+        **dict(generate_run_annotations(unit, backend.kind)),
+        **_generate_lineage_annotations(unit),
+        **_generate_platform_tool_annotations(unit.job),
     }
     if backend.by_jobset:
-        annotations = _remove_needless_annotations(annotations)
+        annotations = _remove_needless_train_job_annotations(annotations)
     return {
         "name": unit.run_name,
-        "labels": build_run_labels(unit),
+        "labels": generate_run_labels(unit),
         "annotations": tuple(sorted(annotations.items())),
         "priority_class": f"training-{unit.job.priority}",
     }
 
 
-def _build_lineage_annotations(unit: RunPlan) -> dict[str, str]:
+def _generate_lineage_annotations(unit: RunPlan) -> dict[str, str]:
     """Return what the run was rendered from.
 
     These annotations are on the run's own object only; they may change on an existing run.
@@ -103,7 +103,7 @@ def _build_lineage_annotations(unit: RunPlan) -> dict[str, str]:
     return found
 
 
-def _build_platform_annotations(job: Job) -> dict[str, str]:
+def _generate_platform_tool_annotations(job: Job) -> dict[str, str]:
     """Return what the platform's log and cost tools look for on a run (founding requirements).
 
     Not on pods: their templates cannot change while the run exists, and a longer retention must not make a

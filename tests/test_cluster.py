@@ -12,7 +12,7 @@ import pytest
 from gangplan.errors import Exit
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.report.cluster import shown
+from gangplan.report.cluster import format_value_on_one_line
 from gangplan.report.kueue_config import go_duration
 from gangplan.report.upgrade import ABSENT_TEXT
 from tests import plain, workspaces
@@ -294,7 +294,7 @@ def test_only_the_named_cluster_changes(tmp_path: Path) -> None:
     ],
 )
 def test_long_values_are_shortened(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert format_value_on_one_line(value) == text
 
 
 # Kueue's configuration

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from gangplan.source import load_objects
-from gangplan.tools.find import find_on_path
+from gangplan.tools.find import find_executables_on_path
 from tests import plain
 from tests.golden import EXAMPLES, render_example
 from tests.validate import crd
@@ -117,7 +117,7 @@ def _keys(value: Any) -> Iterator[Any]:
 
 def test_kubectl_reads_the_same(tmp_path: Path) -> None:
     """Read with Kubernetes' own reader, through a kustomization that has only resources."""
-    kubectl = next(iter(find_on_path("kubectl")), None)
+    kubectl = next(iter(find_executables_on_path("kubectl")), None)
     if kubectl is None:
         pytest.skip("real kubectl: not on PATH")
     expected: dict[tuple[str, ...], Any] = {}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.runs import expand_specs
-from gangplan.pipeline.worker import WorkerOptions, create_worker
+from gangplan.pipeline.clusters import expand_cluster_platform_and_tenants
+from gangplan.pipeline.runs import expand_spec_files
+from gangplan.pipeline.worker import WorkerOptions, create_pipeline_worker
 from gangplan.workspace import load_workspace
 from tests.proofs.test_growth import written
 
@@ -25,12 +25,12 @@ def test_runs_and_teams_leave_few_cycles(what: str, numbers: tuple[int, int], tm
     for number in numbers:
         teams, specs = (number, 2) if what == "teams" else (5, number)
         workspace = load_workspace(written(tmp_path / str(number), teams, 1, specs))
-        worker = create_worker(workspace, WorkerOptions())
+        worker = create_pipeline_worker(workspace, WorkerOptions())
         gc.collect()
         gc.disable()
         try:
-            expand_cluster(worker, "lab0")
-            expand_specs(worker, workspace.spec_files)
+            expand_cluster_platform_and_tenants(worker, "lab0")
+            expand_spec_files(worker, workspace.spec_files)
             left.append(gc.collect())
         finally:
             gc.enable()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangplan.engines import FEWEST_IN_TASK, MOST_IN_TASK, split_into_shares
+from gangplan.engines import FEWEST_IN_TASK, MOST_IN_TASK, split_into_worker_tasks
 from gangplan.engines.held import TASKS_AHEAD
 from gangplan.engines.process import ProcessEngine
 from gangplan.errors import ToolError
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are not
 
 @given(size=st.integers(0, 2000), workers=st.integers(1, 64))
 def test_shares_cover_everything_once_and_shrink(size: int, workers: int) -> None:
-    tasks = split_into_shares(range(size), workers)
+    tasks = split_into_worker_tasks(range(size), workers)
     assert [one for task in tasks for one in task] == list(range(size))
     sizes = [len(task) for task in tasks]
     assert all(FEWEST_IN_TASK <= one <= MOST_IN_TASK for one in sizes[:-1])

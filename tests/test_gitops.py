@@ -18,7 +18,7 @@ from gangplan.model.kinds import find_kinds_of_parts
 from gangplan.objects import BINDING_KIND, POLICY_KIND
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.export import list_guardrails
+from gangplan.policy.export import list_policy_guardrails
 from gangplan.source import load_objects
 from gangplan.tools.kustomize import find_kustomize_engine
 from gangplan.workspace import load_workspace
@@ -274,7 +274,7 @@ def test_guardrails_allow_what_own_policies_need(tmp_path: Path) -> None:
         "{apiVersion: example.com/v1, kind: TeamLimits, metadata: {name: b, namespace: limits}}\n"
     )
     root = write(stock(tmp_path), {"policies/own.yaml": own})
-    policies = list_guardrails(load_workspace(root), "lab")
+    policies = list_policy_guardrails(load_workspace(root), "lab")
     spec = made(policies=policies)["AppProject/us-cloud-guardrails"]["spec"]
     assert {"group": "example.com", "kind": "Limits"} in spec["clusterResourceWhitelist"]
     assert {"group": "example.com", "kind": "TeamLimits"} in spec["namespaceResourceWhitelist"]

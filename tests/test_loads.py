@@ -20,7 +20,7 @@ import pytest
 import gangplan
 from gangplan.component import load_component
 from gangplan.packs.own import load_policies
-from gangplan.pipeline.worker import WorkerOptions, create_worker
+from gangplan.pipeline.worker import WorkerOptions, create_pipeline_worker
 from gangplan.rulebook import load_rulebook
 from gangplan.source import load_file
 from gangplan.workspace import load_spec, load_workspace
@@ -121,7 +121,7 @@ def processes_of(calls: Counter[tuple[int, str]], wanted: str) -> set[int]:
 
 def test_a_worker_elsewhere_reads_the_workspace_once(root: Path, tmp_path: Path) -> None:
     """Where processes are not forked (spawned, or MPI ranks), the pickled form creates the worker again."""
-    worker = create_worker(load_workspace(root), WorkerOptions(versions=(("kueue", "0.18.2"),)))
+    worker = create_pipeline_worker(load_workspace(root), WorkerOptions(versions=(("kueue", "0.18.2"),)))
     pickled = pickle.dumps(worker)
     with counted(tmp_path / "log") as calls:
         anew = pickle.loads(pickled)

@@ -22,16 +22,16 @@ from gangplan.containerfile.parse import parse_containerfile as parse_containerf
 from gangplan.errors import Exit
 from gangplan.findings import format_sentence
 from gangplan.imports.fabric import _parse_multus_networks
-from gangplan.imports.managed.sagemaker import decoded
+from gangplan.imports.managed.sagemaker import decode_hyperparameter
 from gangplan.model.support import look_up_kueue_line
 from gangplan.reference.schemas import list_format_models
 from gangplan.source import load_document
 from gangplan.spec.convert import convert_value
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.starter.fields import NEW_FILE_FORMATS, fields_of
 from gangplan.starter.text import NEW_FILE_KINDS
 from gangplan.validate.kueue.annotations import LAYERS, _check_topology_layers
-from gangplan.validate.network.beyond import _parse_gke_networks
+from gangplan.validate.network.beyond import _parse_extra_gke_pod_networks
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan, gangplan_process
 
@@ -338,7 +338,7 @@ def test_very_long_numbers_are_reported_in_every_field(kind: str) -> None:
             text = f"apiVersion: gangplan.dev/v1\nkind: {NEW_FILE_KINDS[kind]}\n{blocks[:-1]} {value}\n"
             document, findings = load_document(text.encode(), "a.yaml")
             if document is not None:
-                _, findings = parse_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
+                _, findings = parse_spec_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
             assert all(one.message and len(str(one.where)) < 50 for one in findings)
             whole = [one.help for one in findings if one.message.endswith("; expected a whole number")]
             assert f"{path[-1]}: {'9' * 18}" not in "".join(whole), "it would not be one either"
@@ -357,6 +357,6 @@ DEEP = "[" * 100_000
 def test_json_inside_other_texts_is_never_too_deep() -> None:
     assert parse_containerfile(f"FROM scratch\nRUN {DEEP}\n")[1].words == ()
     assert _parse_multus_networks(DEEP) == []
-    assert decoded(DEEP) == DEEP
-    assert _parse_gke_networks(DEEP) == [DEEP]
+    assert decode_hyperparameter(DEEP) == DEEP
+    assert _parse_extra_gke_pod_networks(DEEP) == [DEEP]
     assert list(_check_topology_layers("here", {LAYERS: DEEP}, 1, look_up_kueue_line("0.19")))

@@ -13,7 +13,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location, format_sentence
-from gangplan.report.changes import suggest_changes
+from gangplan.report.changes import suggest_first_changes_for_findings
 from gangplan.report.github import github_report
 from gangplan.report.model import Report
 from gangplan.report.sarif import sarif_report
@@ -110,7 +110,7 @@ def test_a_list_of_known_fields_is_no_fix() -> None:
         )
         for line in (1, 2, 3)
     ]
-    assert not suggest_changes(found)
+    assert not suggest_first_changes_for_findings(found)
 
 
 def test_any_number_of_mig_slices_is_usual(root: Path) -> None:

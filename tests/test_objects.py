@@ -14,7 +14,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gangplan import objects
-from gangplan.objects import Body, Ref, dump, dump_all, format_scalar, ref_of, walk_leaves
+from gangplan.objects import (
+    Body,
+    Ref,
+    dump_all,
+    dump_object_as_block_yaml,
+    format_scalar,
+    ref_of,
+    walk_leaves,
+)
 from gangplan.source import load_objects
 from tests import plain
 
@@ -54,7 +62,7 @@ bodies = st.dictionaries(strings, values, max_size=5)
 @example({"a": [[["x"], []], [{}], {"b": [{"c": None, "d": []}]}]})
 @example({"metadata": {"labels": None, "annotations": []}})
 def test_every_reader_reads_back_what_is_written(body: Body) -> None:
-    text = dump(body)
+    text = dump_object_as_block_yaml(body)
     assert load_objects(text) == [body]
     assert plain.load(text) == body
     assert yaml.load(text, yaml.CSafeLoader) == body
@@ -94,18 +102,21 @@ def _strings(value: Any) -> list[str]:
 @given(st.dictionaries(strings, strings))
 def test_the_order_of_labels_does_not_matter(labels: dict[str, str]) -> None:
     backwards = dict(reversed(labels.items()))
-    texts = {dump({"metadata": {"annotations": these, "labels": these}}) for these in (labels, backwards)}
+    texts = {
+        dump_object_as_block_yaml({"metadata": {"annotations": these, "labels": these}})
+        for these in (labels, backwards)
+    }
     assert len(texts) == 1
 
 
 def test_a_text_of_several_lines_is_written_the_same_after_any_use() -> None:
     # A text once written on one line, as a key or by a template, was cached that way and lost its block.
     body = {"data": {"script": "first\nsecond\n"}}
-    before = dump(body)
+    before = dump_object_as_block_yaml(body)
 
     assert format_scalar("first\nsecond\n") == '"first\\nsecond\\n"'
 
-    assert dump(body) == before == "data:\n  script: |\n    first\n    second\n"
+    assert dump_object_as_block_yaml(body) == before == "data:\n  script: |\n    first\n    second\n"
 
 
 SMALL: dict[str, tuple[Any, str]] = {
@@ -127,11 +138,11 @@ SMALL: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", SMALL)
 def test_small_values_are_written_on_one_line(name: str) -> None:
     value, line = SMALL[name]
-    text = dump({"kind": "X", "value": value})
+    text = dump_object_as_block_yaml({"kind": "X", "value": value})
     assert plain.load(text)["value"] == value
     assert (text.splitlines()[1] == f"value: {line}") == bool(line)
     for block in ("labels", "annotations", "data"):
-        assert len(dump({"kind": "X", block: {"a": "1"}}).splitlines()) == 3
+        assert len(dump_object_as_block_yaml({"kind": "X", block: {"a": "1"}}).splitlines()) == 3
 
 
 def test_an_object_is_written_as_expected() -> None:
@@ -189,15 +200,15 @@ spec:
   emptyDir: {}
   owner: null
 """
-    assert dump(body, header=["Written by gangplan.", ""]) == expected
+    assert dump_object_as_block_yaml(body, header=["Written by gangplan.", ""]) == expected
     assert list(body) == ["spec", "metadata", "kind", "apiVersion"]
 
 
 def test_several_lines_become_a_block_only_where_every_reader_agrees() -> None:
-    assert dump({"a": "b\nc"}) == "a: |-\n  b\n  c\n"
-    assert dump({"a": ["b\n\n  c\n"]}) == "a:\n- |\n  b\n\n    c\n"
+    assert dump_object_as_block_yaml({"a": "b\nc"}) == "a: |-\n  b\n  c\n"
+    assert dump_object_as_block_yaml({"a": ["b\n\n  c\n"]}) == "a:\n- |\n  b\n\n    c\n"
     for text in ("b \nc", "\tb\nc", "b\n\tc", " b\nc", "\nb", "b\n\n", "b\r\nc", "b\u2028\nc", "b\x07\nc"):
-        assert dump({"a": text}).startswith('a: "')
+        assert dump_object_as_block_yaml({"a": text}).startswith('a: "')
 
 
 @pytest.mark.parametrize(
@@ -238,15 +249,15 @@ def test_other_scalars_are_written_as_json() -> None:
 )
 def test_values_that_yaml_cannot_represent_are_refused(value: object, error: type[Exception]) -> None:
     with pytest.raises(error):
-        dump({"a": value})
+        dump_object_as_block_yaml({"a": value})
     with pytest.raises(error):
-        dump({"a": [value]})
+        dump_object_as_block_yaml({"a": [value]})
 
 
 def test_each_header_is_one_comment_line() -> None:
     for line in ("a\nb", "a\rb", "a\u2028b", "\x00"):
         with pytest.raises(ValueError, match="not one line"):
-            dump({"a": 1}, header=[line])
+            dump_object_as_block_yaml({"a": 1}, header=[line])
     assert dump_all([], ['say "x" \\']) == '# say "x" \\\n'
 
 
@@ -276,7 +287,7 @@ def _config_map(texts: list[str]) -> Body:
 @pytest.mark.real_tool("kubectl")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 def test_kubernetes_reads_back_every_string(tmp_path: Path) -> None:
-    (tmp_path / "in.yaml").write_text(dump(_config_map(NASTY)))
+    (tmp_path / "in.yaml").write_text(dump_object_as_block_yaml(_config_map(NASTY)))
     command = ["kubectl", "annotate", "--local", "-f", "in.yaml", "example.com/seen=x", "-o", "json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
     seen = json.loads(done.stdout)
@@ -296,7 +307,7 @@ KUSTOMIZE_LOSES = ("\u0085", "\x7f", "\ufffe", "\ta\nb")
 def test_kustomize_passes_on_every_string(tmp_path: Path) -> None:
     kept = [text for text in NASTY if not any(lost in text for lost in KUSTOMIZE_LOSES)]
     body = _config_map(kept)
-    (tmp_path / "in.yaml").write_text(dump(body))
+    (tmp_path / "in.yaml").write_text(dump_object_as_block_yaml(body))
     (tmp_path / "kustomization.yaml").write_text("resources: [in.yaml]\n")
     command = ["kubectl", "kustomize", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
@@ -309,7 +320,8 @@ def test_a_script_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "_NOT_LITERAL", Counted(objects._NOT_LITERAL, calls))
     script = "set -eu\nmpirun hostname  # laid out once\n"
     texts = {
-        dump({"kind": "Pod", "spec": {"name": f"run-{number}", "script": script}}) for number in range(50)
+        dump_object_as_block_yaml({"kind": "Pod", "spec": {"name": f"run-{number}", "script": script}})
+        for number in range(50)
     }
     assert len(texts) == 50
     assert calls == [script]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan import workspace
-from gangplan.generators.common import escape_kubelet_text
+from gangplan.generators.common import escape_kubelet_variable_references
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.plan import command
@@ -52,7 +52,7 @@ def test_needs_of_unpatched_pods_are_not_computed_again(monkeypatch: pytest.Monk
 
 @given(st.text() | st.text(alphabet="$()aé{", max_size=12))
 def test_literal_escapes_only_dollars_that_would_be_expanded(text: str) -> None:
-    assert escape_kubelet_text(text) == re.sub(r"\$(?=[$(]|[^\x00-\x7f])", "$$", text)
+    assert escape_kubelet_variable_references(text) == re.sub(r"\$(?=[$(]|[^\x00-\x7f])", "$$", text)
 
 
 _LEAVES = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a"])

@@ -14,7 +14,7 @@ from gangplan import objects as writer
 from gangplan import slots
 from gangplan.generators import generate_run_objects
 from gangplan.mould import Moulds
-from gangplan.objects import Body, WrittenParts, dump
+from gangplan.objects import Body, WrittenParts, dump_object_as_block_yaml
 from gangplan.parts import SharedParts
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
@@ -142,7 +142,7 @@ def test_texts_are_the_same_with_and_without_parts(chance: Any, data: st.DataObj
 
 def _text(body: Body, written: WrittenParts | None) -> str:
     try:
-        return dump(body, written=written)
+        return dump_object_as_block_yaml(body, written=written)
     except (TypeError, ValueError) as wrong:
         return repr(wrong)
 
@@ -157,7 +157,7 @@ def test_the_lines_written_do_not_grow_with_what_runs_share(monkeypatch: pytest.
         bodies = generate_run_objects(other(mpi_unit(), number), moulds.objects_of)
         calls.clear()
         for body in bodies:
-            dump(body, written=written)
+            dump_object_as_block_yaml(body, written=written)
         counts.append(len(calls))
     assert counts[0] > counts[-1]
     assert max(counts[80:]) == min(counts[80:])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.commands.progress import INTERVAL_S, PATIENCE_S, Line, words
+from gangplan.commands.progress import INTERVAL_S, PATIENCE_S, Line, format_progress_line
 from gangplan.errors import Exit
 from tests import workspaces
 from tests.signals import LISTENING
@@ -79,7 +79,7 @@ def test_the_line_is_never_wrapped() -> None:
     ],
 )
 def test_the_words_of_the_line_match_the_progress(done: int, seconds: float, said: str) -> None:
-    assert words(done, 900, seconds) == said
+    assert format_progress_line(done, 900, seconds) == said
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gangplan.objects import Body, dump, walk_leaves
+from gangplan.objects import Body, dump_object_as_block_yaml, walk_leaves
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.plan.names import HASH_PLACEHOLDER
@@ -30,7 +30,9 @@ relaxed = settings(
 
 def expand(root: Path, spec: dict[str, Any]) -> tuple[Result, list[Body]]:
     """Render a spec in the small workspace, and return the result and its objects."""
-    workspaces.write(root, {SPEC: dump(spec), "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER})
+    workspaces.write(
+        root, {SPEC: dump_object_as_block_yaml(spec), "overlays/lab/cluster.yaml": workspaces.WIDE_CLUSTER}
+    )
     result = preview_render(Request(root, engine="serial"))
     assert [one for one in result.findings if one.severity is Severity.ERROR] == []
     (run,) = result.runs

@@ -32,7 +32,7 @@ COMPARE = "from tests.test_records import compare_all; compare_all()"
 def compare_all() -> None:
     """Make each record of the program with the standard library, too, and compare the classes."""
     twins: dict[type, type] = {}
-    make = records._build_record_class
+    make = records._build_dataclass_type
 
     def both(cls: type, frozen: bool, slots: bool, eq: bool, order: bool) -> type:
         gone = ("__dict__", "__weakref__")
@@ -49,7 +49,7 @@ def compare_all() -> None:
         assert set(record.__dict__) - hidden == set(twin.__dict__) - hidden, record
         return record
 
-    records._build_record_class = both
+    records._build_dataclass_type = both
     for module in pkgutil.walk_packages(gangplan.__path__, "gangplan."):
         if not module.name.endswith("__main__") and module.name != "gangplan.engines.mpi":
             importlib.import_module(module.name)
@@ -240,9 +240,9 @@ def test_classes_of_one_shape_share_compiled_code() -> None:
         for names in (("x", "y"), ("left", "right"))
     )
     assert point(x=1, y=2).y == 2
-    compiled = records._compile_function_code.cache_info().misses
+    compiled = records._compile_dataclass_init_code.cache_info().misses
     assert pair(left=1, right=2).right == 2
-    assert records._compile_function_code.cache_info().misses == compiled
+    assert records._compile_dataclass_init_code.cache_info().misses == compiled
 
 
 def test_a_field_without_default_after_one_with_is_refused() -> None:

@@ -249,7 +249,7 @@ def test_merging_expands_nothing_again(tmp_path: Path) -> None:
     """The merge expands no spec and no cluster, however many there are."""
     root = made(tmp_path, "nothing")
     files, _ = shards(root, 3)
-    counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster.__code__: 0}
+    counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster_platform_and_tenants.__code__: 0}
 
     def count(frame: object, event: str, _: object) -> None:
         code = getattr(frame, "f_code", None)

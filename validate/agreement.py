@@ -30,7 +30,7 @@ Offered = Mapping[str, Mapping[str, Quantity]]
 NO_LEVELS: Mapping[str, str] = {}
 
 
-def judge_cluster_objects(
+def judge_agreement_of_cluster_objects(
     bodies: Sequence[Body],
     offered: Offered | None,
     levels: Mapping[str, str] = NO_LEVELS,
@@ -43,7 +43,7 @@ def judge_cluster_objects(
     """
     index = QueueIndex(bodies, manager.external_checks)
     found = [
-        [*queues.check_queue_references(body, index), *rights.check_rights(body, index, levels)]
+        [*queues.check_queue_references(body, index), *rights.check_wide_rights(body, index, levels)]
         for body in bodies
     ]
     if any(found) or any(find_cohort_cycle(index.parents, name) for name in index.names("Cohort")):
@@ -55,7 +55,7 @@ def judge_cluster_objects(
         elif body["kind"] == "LimitRange":
             found[place] += _check_limit_range_coverage(body, index, manager)
         elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
-            found[place] += _check_quota_sums(body, books, offered)
+            found[place] += _check_quota_objects_fit_flavor_nodes(body, books, offered)
     return found
 
 
@@ -144,7 +144,7 @@ def _check_limit_range_coverage(body: Body, index: QueueIndex, manager: ManagerS
                     )
 
 
-def _check_quota_sums(body: Body, books: _Books, offered: Offered) -> FoundProblems:
+def _check_quota_objects_fit_flavor_nodes(body: Body, books: _Books, offered: Offered) -> FoundProblems:
     """Check that quotas do not exceed a flavor's nodes; report it once, at the last object with a quota."""
     for index, group in enumerate((body.get("spec") or {}).get("resourceGroups") or ()):
         for place, flavor in enumerate(group["flavors"]):

@@ -53,7 +53,9 @@ class Preempted:
     most: Fraction
 
 
-def find_deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]) -> list[Deadlock]:
+def find_deadlocks_between_runs(
+    nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand]
+) -> list[Deadlock]:
     """Return the smallest set of runs found for each pool that can block each other, as a real placement.
 
     Pairs are tried first, the largest runs before others, then all runs of the pool at once. Finding no set
@@ -70,21 +72,21 @@ def find_deadlocks(nodes: Sequence[NodeGroup], demands: Mapping[str, RunDemand])
         alike = {name: (one.count, frozenset(one.each.items())) for name, one in runs.items()}
         for name, key in alike.items():
             if key not in known:
-                known[key] = _fits_alone(groups, runs[name])
+                known[key] = _fits_alone_on_empty_nodes(groups, runs[name])
         runs = {name: one for name, one in runs.items() if known[alike[name]]}
         names = sorted(runs, key=lambda name: (-runs[name].count, name))[:MOST_RUNS]
         sets = [*combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
         for chosen in sets:
-            placed = _find_blocking_placement(groups, [runs[name] for name in chosen])
+            placed = _find_deadlocking_pod_placement(groups, [runs[name] for name in chosen])
             if placed is not None:
                 found.append(
-                    _build_run_deadlock(pools, groups, {name: runs[name] for name in chosen}, placed)
+                    _build_deadlock_finding(pools, groups, {name: runs[name] for name in chosen}, placed)
                 )
                 break
     return found
 
 
-def _build_run_deadlock(
+def _build_deadlock_finding(
     pools: tuple[str, ...], groups: Sequence[NodeGroup], runs: Mapping[str, RunDemand], placed: list[int]
 ) -> Deadlock:
     devices = [name for one in runs.values() for name in one.each if name not in ("cpu", "memory")]
@@ -111,7 +113,7 @@ def _place_pod_on_node(nodes: list[dict[str, Fraction]], each: Mapping[str, Frac
     return -1
 
 
-def _fits_alone(groups: Sequence[NodeGroup], one: RunDemand) -> bool:
+def _fits_alone_on_empty_nodes(groups: Sequence[NodeGroup], one: RunDemand) -> bool:
     nodes, at = _list_free_node_amounts(groups), 0
     for _ in range(one.count):
         at = _place_pod_on_node(nodes, one.each, at)
@@ -120,7 +122,9 @@ def _fits_alone(groups: Sequence[NodeGroup], one: RunDemand) -> bool:
     return True
 
 
-def _find_blocking_placement(groups: Sequence[NodeGroup], runs: Sequence[RunDemand]) -> list[int] | None:
+def _find_deadlocking_pod_placement(
+    groups: Sequence[NodeGroup], runs: Sequence[RunDemand]
+) -> list[int] | None:
     """Place the pods of the runs in turns.
 
     Return how many pods of each run are placed if every run then lacks some and no further pod fits, else
@@ -141,7 +145,7 @@ def _find_blocking_placement(groups: Sequence[NodeGroup], runs: Sequence[RunDema
     return placed
 
 
-def find_preempted_runs(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
+def find_preempted_runs_without_checkpoints(demands: Mapping[str, RunDemand]) -> Iterator[Preempted]:
     """Yield runs without checkpoints that a committed run of higher priority preempts.
 
     Their queue cannot hold both. Of several such runs, the one with the highest priority is named, then the

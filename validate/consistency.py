@@ -22,7 +22,7 @@ from gangplan.validate.apiserver.forms import (
     is_port_name,
     is_qualified,
     is_subdomain,
-    parse_address_range,
+    parse_cidr_like_api_server,
     report_invalid,
 )
 from gangplan.validate.apiserver.schema import COMPONENT_OF_GROUP, SchemaVersions
@@ -41,7 +41,7 @@ POD_SECURITY_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
-def check_consistency(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
+def check_object_consistency(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
     """Return the problems of an object that fits its schema.
 
     `others` are the good objects of the same run or tenant.
@@ -111,7 +111,7 @@ def _check_pod_security_labels(labels: Mapping[str, str]) -> FoundProblems:
             )
 
 
-def _check_role_binding(body: Body) -> FoundProblems:
+def _check_role_binding_object(body: Body) -> FoundProblems:
     if body["metadata"]["name"] in (".", ".."):
         yield report_invalid(("metadata", "name"), f"'{body['metadata']['name']}' cannot be a name")
     for index, subject in enumerate(body.get("subjects") or ()):
@@ -133,7 +133,7 @@ def _check_cluster_role_rules(body: Body) -> FoundProblems:
                 yield report_invalid(("rules", index, field), f"the rule names no {field}")
 
 
-def _check_network_policy(spec: Body) -> FoundProblems:
+def _check_network_policy_object(spec: Body) -> FoundProblems:
     yield from check_label_selector(("spec", "podSelector"), spec.get("podSelector"))
     if len(spec.get("policyTypes") or ()) > 2:
         yield report_invalid(("spec", "policyTypes"), "there are at most two policyTypes")
@@ -161,12 +161,12 @@ def _check_network_policy_peer(path: FieldPath, peer: Body) -> FoundProblems:
     block = peer.get("ipBlock")
     if not block:
         return
-    whole = parse_address_range(block["cidr"])
+    whole = parse_cidr_like_api_server(block["cidr"])
     if whole is None:
         yield report_invalid((*path, "ipBlock", "cidr"), f"'{block['cidr']}' is not an address range")
         return
     for index, text in enumerate(block.get("except") or ()):
-        part = parse_address_range(text)
+        part = parse_cidr_like_api_server(text)
         inside: Any = part is not None and part.version == whole.version and part != whole
         if not inside or not part.subnet_of(whole):  # type: ignore[union-attr, arg-type]
             message = f"'{text}' is not a smaller range inside '{block['cidr']}'"
@@ -190,14 +190,14 @@ def _find_object_of_kind(kind: str, bodies: Sequence[Body]) -> Body | None:
 # Checks of a kind, in addition to those for every object; `others` are the good objects of the same run or
 # tenant.
 CHECKS: Mapping[str, Check] = {
-    "RoleBinding": _wrap_single_object_check(_check_role_binding),
+    "RoleBinding": _wrap_single_object_check(_check_role_binding_object),
     "Namespace": _wrap_single_object_check(
         lambda body: _check_pod_security_labels(body["metadata"].get("labels") or {})
     ),
     "ClusterRole": _wrap_single_object_check(_check_cluster_role_rules),
     "LimitRange": _wrap_single_object_check(bounds.check_limit_range),
     "ResourceQuota": _wrap_single_object_check(bounds.check_resource_quota),
-    "NetworkPolicy": _wrap_single_object_check(lambda body: _check_network_policy(body["spec"])),
+    "NetworkPolicy": _wrap_single_object_check(lambda body: _check_network_policy_object(body["spec"])),
     **dict.fromkeys(
         ("ClusterQueue", "Cohort", "ResourceFlavor"), _wrap_single_object_check(queues.check_queue_alone)
     ),

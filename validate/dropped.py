@@ -30,7 +30,7 @@ def check_unknown_status(body: Body) -> FoundProblems:
         yield Problem(("status",), message, "Remove it.", SCHEMA)
 
 
-def check_dropped_parts(body: Body) -> FoundProblems:
+def check_fields_that_server_drops(body: Body) -> FoundProblems:
     """Report owner references and a status, which a server accepts and then acts on or ignores."""
     if (body.get("metadata") or {}).get("ownerReferences"):
         message = (

@@ -19,14 +19,14 @@ _IS = {"": "no longer looks at", "Audit": "only audits", "Warn": "only warns of"
 _SHOWN = 4
 
 
-def compare_policies(
+def compare_policies_between_commits(
     old: Mapping[ObjectKey, Body], new: Mapping[ObjectKey, Body]
 ) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield policies whose action changes, and policies that judge differently.
 
     Policies whose action changes in the same way are grouped; each group comes with the key of a binding.
     """
-    before, after = _find_strongest_actions(old), _find_strongest_actions(new)
+    before, after = _find_strongest_actions_of_policies(old), _find_strongest_actions_of_policies(new)
     moves: dict[tuple[str, str], list[str]] = {}
     for name in sorted({*before, *after}):
         was, now = before.get(name, ("", None))[0], after.get(name, ("", None))[0]
@@ -39,10 +39,10 @@ def compare_policies(
     with_params = [key for key, body in old.items() if _has_params(key, body)]
     if with_params and not any(_has_params(key, body) for key, body in new.items()):
         yield with_params[0], _describe_last_params_removal()
-    yield from _find_changed_policies(old, new)
+    yield from _find_policies_changed_between_commits(old, new)
 
 
-def _find_strongest_actions(bodies: Mapping[ObjectKey, Body]) -> dict[str, tuple[str, ObjectKey]]:
+def _find_strongest_actions_of_policies(bodies: Mapping[ObjectKey, Body]) -> dict[str, tuple[str, ObjectKey]]:
     """Return the strongest action of each policy, and a binding that has it."""
     found: dict[str, tuple[str, ObjectKey]] = {}
     for key, body in bodies.items():
@@ -103,7 +103,7 @@ def _format_policy_names(names: Iterable[str]) -> str:
     )
 
 
-def _find_changed_policies(
+def _find_policies_changed_between_commits(
     old: Mapping[ObjectKey, Body], new: Mapping[ObjectKey, Body]
 ) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield policies that stay in force and judge differently: by other expressions or other parameters."""

@@ -28,7 +28,7 @@ from gangplan.validate.jobset import (
     REPLICATED_JOBS_PATH,
     WORKER,
     list_replicated_jobs,
-    patches_of,
+    list_train_job_runtime_patches,
 )
 from gangplan.validate.world import World
 
@@ -103,7 +103,7 @@ def job_of(bodies: Sequence[Body]) -> tuple[int, Body] | None:
     return next(((at, body) for at, body in enumerate(bodies) if body["kind"] in EXPANDERS), None)
 
 
-def expand_pods(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
+def expand_run_into_pods(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
     """Return the pods of the run among `bodies`, in the order of its objects; [] without a job.
 
     Raises MissingRuntimeError (Trainer's webhook then refuses the TrainJob itself).
@@ -112,20 +112,20 @@ def expand_pods(world: World, bodies: Sequence[Body]) -> list[ExpandedPods]:
     if found is None:
         return []
     at, body = found
-    index, holder = find_template_holder(world, bodies, at)
+    index, holder = find_holder_of_pod_templates(world, bodies, at)
     return EXPANDERS[body["kind"]](body, holder, index)
 
 
-def find_template_holder(world: World, bodies: Sequence[Body], at: int) -> tuple[int, Body]:
+def find_holder_of_pod_templates(world: World, bodies: Sequence[Body], at: int) -> tuple[int, Body]:
     """Return the object that holds the pod templates of the one at index `at`, with its own index.
 
     Usually it is the same object. Raises MissingRuntimeError.
     """
     body = bodies[at]
-    return runtime_of(body, bodies, world) if body["kind"] == TRAINJOB.kind else (at, body)
+    return find_runtime_of_train_job(body, bodies, world) if body["kind"] == TRAINJOB.kind else (at, body)
 
 
-def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Body]:
+def find_runtime_of_train_job(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Body]:
     """Return the runtime of a TrainJob, with its index (0 if it is the cluster's).
 
     Raises MissingRuntimeError.
@@ -143,31 +143,31 @@ def runtime_of(job: Body, bodies: Sequence[Body], world: World) -> tuple[int, Bo
     return 0, found
 
 
-def expand_train_job(job: Body, runtime: Body, index: int = 0) -> list[ExpandedPods]:
+def expand_train_job_into_pods(job: Body, runtime: Body, index: int = 0) -> list[ExpandedPods]:
     """Return the pods of a TrainJob with its runtime, which is object `index`."""
     policy = runtime["spec"].get("mlPolicy")
     trainer = job["spec"].get("trainer") or {}
     found = []
     for number, entry in enumerate(list_replicated_jobs(runtime)):
         name = entry["name"]
-        template = _apply_train_job_patches(job["spec"], name, entry["template"])
+        template = _expand_train_job_patches(job["spec"], name, entry["template"])
         step = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
         pods = template["spec"]["template"]
         if step == "trainer" or (name == WORKER and _runs_launcher_as_node(policy)):
-            pods = _set_trainer_resources(pods, trainer.get("resourcesPerNode") or {})
+            pods = _apply_trainer_resources_to_pods(pods, trainer.get("resourcesPerNode") or {})
         replicas = (
             1
             if step == "trainer" or step in _INITIALIZERS
             else _parse_count_or_default(entry.get("replicas"), 1)
         )
-        each = _count_train_job_pods(name, step, template["spec"], policy, trainer)
+        each = _count_expanded_train_job_pods(name, step, template["spec"], policy, trainer)
         at: FieldPath = (*REPLICATED_JOBS_PATH, number)
         found.append(
             ExpandedPods(
                 name, replicas, each, replicas * each, pods, entry, index, at, (*at, *POD_TEMPLATE_PATH)
             )
         )
-    return _assign_pod_stages(found)
+    return _assign_stages_to_expanded_pods(found)
 
 
 def _expand_job_pods(job: Body, _: Body, index: int) -> list[ExpandedPods]:
@@ -177,10 +177,10 @@ def _expand_job_pods(job: Body, _: Body, index: int) -> list[ExpandedPods]:
 
 
 def _expand_jobset_pods(body: Body, _: Body, index: int) -> list[ExpandedPods]:
-    return _assign_pod_stages(_expand_replicated_jobs(body, index))
+    return _assign_stages_to_expanded_pods(_expand_replicated_jobs_into_pods(body, index))
 
 
-def _expand_replicated_jobs(body: Body, index: int) -> Iterator[ExpandedPods]:
+def _expand_replicated_jobs_into_pods(body: Body, index: int) -> Iterator[ExpandedPods]:
     for number, entry in enumerate(list_replicated_jobs(body)):
         spec, replicas = entry["template"]["spec"], entry.get("replicas", 1)
         each, at = _compute_job_parallelism(spec), ("spec", REPLICATED_JOBS_PATH[-1], number)
@@ -197,11 +197,11 @@ def _expand_replicated_jobs(body: Body, index: int) -> Iterator[ExpandedPods]:
         )
 
 
-def _expand_mpi_job_pods(body: Body, _: Body, index: int) -> list[ExpandedPods]:
-    from gangplan.validate.replicas import replicas_of  # few runs are MPIJobs
+def _expand_mpi_job_into_pods(body: Body, _: Body, index: int) -> list[ExpandedPods]:
+    from gangplan.validate.replicas import list_mpijob_replicas  # few runs are MPIJobs
 
     found = []
-    for one in replicas_of(body):
+    for one in list_mpijob_replicas(body):
         # Shaped like an entry of a JobSet with such pods, for code that reads entries.
         entry: Body = {"name": one.role, "template": {"spec": {"template": one.template}}}
         found.append(
@@ -210,7 +210,7 @@ def _expand_mpi_job_pods(body: Body, _: Body, index: int) -> list[ExpandedPods]:
     return found
 
 
-def _assign_pod_stages(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
+def _assign_stages_to_expanded_pods(pods: Iterable[ExpandedPods]) -> list[ExpandedPods]:
     """Set stage and phase by `dependsOn`: an earlier entry must be Ready, or Complete."""
     found: list[ExpandedPods] = []
     known: dict[str, ExpandedPods] = {}
@@ -240,7 +240,9 @@ def _runs_launcher_as_node(policy: Body | None) -> bool:
     return bool(((policy or {}).get("mpi") or {}).get("runLauncherAsNode"))
 
 
-def _count_train_job_pods(name: str, step: str, spec: Body, policy: Body | None, trainer: Body) -> int:
+def _count_expanded_train_job_pods(
+    name: str, step: str, spec: Body, policy: Body | None, trainer: Body
+) -> int:
     """Return the pods of one Job of a TrainJob: the runtime's parallelism, or the ML policy's nodes."""
     count = _parse_count_or_default(spec.get("parallelism"), 1)
     if step == "trainer" and policy is not None:
@@ -255,7 +257,7 @@ def _count_train_job_pods(name: str, step: str, spec: Body, policy: Body | None,
     return int(nodes) if step == "trainer" else count
 
 
-def _set_trainer_resources(pods: Body, resources: Body) -> Body:
+def _apply_trainer_resources_to_pods(pods: Body, resources: Body) -> Body:
     """Replace the resources of the container `node` by those of the trainer, if it states any."""
     if not (resources.get("limits") or resources.get("requests")):
         return pods
@@ -266,29 +268,29 @@ def _set_trainer_resources(pods: Body, resources: Body) -> Body:
     return {**pods, "spec": {**pods["spec"], "containers": containers}}
 
 
-def _apply_train_job_patches(spec: Body, name: str, template: Body) -> Body:
+def _expand_train_job_patches(spec: Body, name: str, template: Body) -> Body:
     """Return the job template with the patches of the TrainJob.
 
     Those are runtimePatches (2.2) or podTemplateOverrides (2.1).
     """
-    for _, job in patches_of(spec):
+    for _, job in list_train_job_runtime_patches(spec):
         if job["name"] == name and job.get("template"):
-            template = _merge_strategic_patch(template, job["template"])
+            template = _merge_runtime_patch(template, job["template"])
     for override in spec.get("podTemplateOverrides") or ():
         if name in [target["name"] for target in override.get("targetJobs") or ()]:
             change = {key: override[key] for key in ("metadata", "spec") if override.get(key)}
-            template = _merge_strategic_patch(template, {"spec": {"template": change}})
+            template = _merge_runtime_patch(template, {"spec": {"template": change}})
     return template
 
 
-def _merge_strategic_patch(source: Body, patch: Body) -> Body:
+def _merge_runtime_patch(source: Body, patch: Body) -> Body:
     """Return the source with the patch applied, changing neither; a null in the patch removes the key."""
     out = dict(source)
     for key, value in patch.items():
         if value is None:
             out.pop(key, None)
         elif isinstance(value, dict) and isinstance(out.get(key), dict):
-            out[key] = _merge_strategic_patch(out[key], value)
+            out[key] = _merge_runtime_patch(out[key], value)
         elif isinstance(value, list) and key in _KEYS and isinstance(out.get(key), list):
             out[key] = _merge_keyed_lists(out[key], value, _KEYS[key])
         else:
@@ -303,7 +305,7 @@ def _merge_keyed_lists(source: list[Any], patch: list[Any], key: str) -> list[An
         if at is None:
             out.append(item)
         else:
-            out[at] = _merge_strategic_patch(out[at], item)
+            out[at] = _merge_runtime_patch(out[at], item)
     return out
 
 
@@ -311,8 +313,8 @@ Expander = Callable[[Body, Body, int], list[ExpandedPods]]
 # For every kind that Kueue may queue, a function that returns its pods. It takes the object, the object that
 # holds the templates, and the index of the latter among the objects of the run.
 EXPANDERS: Mapping[str, Expander] = {
-    TRAINJOB.kind: expand_train_job,
-    MPIJOB.kind: _expand_mpi_job_pods,
+    TRAINJOB.kind: expand_train_job_into_pods,
+    MPIJOB.kind: _expand_mpi_job_into_pods,
     "JobSet": _expand_jobset_pods,
     "Job": _expand_job_pods,
 }

@@ -7,9 +7,9 @@ from itertools import repeat
 from typing import Any
 
 from gangplan.validate import consistency, dropped
-from gangplan.validate.apiserver.crdrules.check import check_cel_rules as crd_problems
+from gangplan.validate.apiserver.crdrules.check import check_crd_rules as crd_problems
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
+from gangplan.validate.apiserver.schema import check_object_against_api_schema as schema_problems
 from gangplan.validate.problems import Problem
 from gangplan.validate.trainer import lifecycle
 
@@ -26,7 +26,7 @@ def find_object_problems(
     found = [schema_problems(body, versions, one) for body, one in zip(bodies, known, strict=True)]
     good = [body for body, problems in zip(bodies, found, strict=True) if not problems]
     return [
-        problems or consistency.check_consistency(body, good, versions) or crd_problems(body, versions)
+        problems or consistency.check_object_consistency(body, good, versions) or crd_problems(body, versions)
         for body, problems in zip(bodies, found, strict=True)
     ]
 
@@ -38,6 +38,9 @@ def judge_built(
     later."""
     return [
         problems
-        or [*lifecycle.check_lifecycle_traps(body, bodies, versions), *dropped.check_dropped_parts(body)]
+        or [
+            *lifecycle.check_trainer_lifecycle_traps(body, bodies, versions),
+            *dropped.check_fields_that_server_drops(body),
+        ]
         for body, problems in zip(bodies, find_object_problems(bodies, versions, shown), strict=True)
     ]

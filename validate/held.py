@@ -55,7 +55,7 @@ def find_templated_runs(bodies: Bodies) -> dict[ObjectKey, TemplatedRun]:
         data = body.get("data")
         if place[0] != "ConfigMap" or not isinstance(data, dict) or set(data) != {KEY}:
             continue
-        run = _run_of(str(data[KEY]))
+        run = _find_templated_run_in_object_text(str(data[KEY]))
         metadata = body.get("metadata") or {}
         notes = metadata.get("annotations") or {}
         if run is None or "gangplan.dev/state" in notes or syncing.ARGO_HOOK in notes:
@@ -63,10 +63,14 @@ def find_templated_runs(bodies: Bodies) -> dict[ObjectKey, TemplatedRun]:
         name = place[2].removesuffix(TEMPLATE)
         job = str((metadata.get("labels") or {}).get("gangplan.dev/job", name))
         found[run["kind"], place[1], name] = TemplatedRun(place, job, run)
-    return {key: _add_run_creator(key, one, bodies) for key, one in found.items()} if found else found
+    return (
+        {key: _add_creator_of_templated_run(key, one, bodies) for key, one in found.items()}
+        if found
+        else found
+    )
 
 
-def _run_of(text: str) -> Body | None:
+def _find_templated_run_in_object_text(text: str) -> Body | None:
     try:
         bodies = load_objects(text)
     except ManifestError:
@@ -74,7 +78,7 @@ def _run_of(text: str) -> Body | None:
     return next((body for body in bodies if body.get("kind") in BACKEND_BY_KIND), None)
 
 
-def _add_run_creator(key: ObjectKey, held: TemplatedRun, bodies: Bodies) -> TemplatedRun:
+def _add_creator_of_templated_run(key: ObjectKey, held: TemplatedRun, bodies: Bodies) -> TemplatedRun:
     for (kind, namespace, _), body in bodies.items():
         labels = (body.get("metadata") or {}).get("labels") or {}
         if kind not in ("CronJob", "Job") or namespace != key[1] or labels.get(RUN) != key[2]:
@@ -114,7 +118,7 @@ def compare_templated_runs(
         if told is not None:
             yield one.place, told
     for key, one in earlier.values():
-        yield from _describe_removed_template(key, one, heirs.get((key[1], one.job)), new)
+        yield from _describe_removed_run_template(key, one, heirs.get((key[1], one.job)), new)
 
 
 def _describe_schedule_change(
@@ -168,7 +172,7 @@ def _describe_waiting_run_change(
     return Problem((), words, _DONE, RUN_WAITS)
 
 
-def _describe_removed_template(
+def _describe_removed_run_template(
     key: ObjectKey, one: TemplatedRun, heir: ObjectKey | None, new: Bodies
 ) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield what becomes of a template that is no longer in Git, when its job has no other template."""

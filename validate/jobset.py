@@ -33,7 +33,7 @@ def find_trainjob_step(entry: Body) -> str:
     return str(((entry["template"].get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, ""))
 
 
-def patches_of(spec: Body) -> Iterator[tuple[FieldPath, Body]]:
+def list_train_job_runtime_patches(spec: Body) -> Iterator[tuple[FieldPath, Body]]:
     """Yield what runtimePatches of a TrainJob change in replicated jobs (Trainer 2.2), each with its path."""
     for number, patch in enumerate(spec.get("runtimePatches") or ()):
         inner = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}

@@ -15,7 +15,13 @@ from gangplan.findings import FieldPath
 from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB, RUNTIME_KIND, TRAINJOB
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.replicas import JOB_NAME_LABEL, OPERATOR_LABEL, OPERATOR_NAME, ROLE_LABEL, replicas_of
+from gangplan.validate.replicas import (
+    JOB_NAME_LABEL,
+    OPERATOR_LABEL,
+    OPERATOR_NAME,
+    ROLE_LABEL,
+    list_mpijob_replicas,
+)
 
 TRAINER = "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"
 JOBSET = "system:serviceaccount:jobset-system:jobset-controller-manager"
@@ -52,17 +58,17 @@ class MadeObject:
         return NAMES[self.user]
 
 
-def list_made_objects(bodies: Sequence[Body]) -> list[MadeObject]:
+def list_objects_made_by_controllers(bodies: Sequence[Body]) -> list[MadeObject]:
     """Return all objects that controllers create from these, each before those created from it in turn."""
     found: list[MadeObject] = []
     for index, body in enumerate(bodies):
-        found += _build_controller_objects(body, bodies, index, ())
+        found += _build_objects_made_by_controller(body, bodies, index, ())
         if body["kind"] in BACKEND_BY_KIND:
-            found += _list_run_side_objects(body, bodies, index)
+            found += _list_objects_made_next_to_pods(body, bodies, index)
     return found
 
 
-def _list_run_side_objects(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
+def _list_objects_made_next_to_pods(body: Body, bodies: Sequence[Body], index: int) -> Iterator[MadeObject]:
     """Yield objects created for a run in addition to its pods, by name and owner only."""
     name, kind = body["metadata"]["name"], body["kind"]
     maker, config, secret = _SKETCHES[kind](body, bodies)
@@ -73,7 +79,11 @@ def _list_run_side_objects(body: Body, bodies: Sequence[Body], index: int) -> It
     ):
         if own:
             yield MadeObject(
-                _build_owned_object(version, of, own, body, {}, {}), user, index, (), is_whole=False
+                _build_object_made_from_template(version, of, own, body, {}, {}),
+                user,
+                index,
+                (),
+                is_whole=False,
             )
 
 
@@ -97,7 +107,7 @@ _SKETCHES: Mapping[str, Callable[[Body, Sequence[Body]], tuple[str, str, str]]] 
 }
 
 
-def _build_controller_objects(
+def _build_objects_made_by_controller(
     body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
 ) -> Iterator[MadeObject]:
     """Yield what is created from an object whose fields are below `prefix`."""
@@ -105,7 +115,7 @@ def _build_controller_objects(
     return make(body, bodies, index, prefix) if make else iter(())
 
 
-def _build_cronjob_objects(
+def _build_objects_made_from_cronjob(
     body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
 ) -> Iterator[MadeObject]:
     name = f"{body['metadata']['name']}-29000000"
@@ -113,19 +123,23 @@ def _build_cronjob_objects(
     yield from _build_job_and_pod(body["spec"]["jobTemplate"], name, body, CRON, index, at, {})
 
 
-def _build_job_pod(body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath) -> Iterator[MadeObject]:
+def _build_pod_made_from_job(
+    body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
+) -> Iterator[MadeObject]:
     name = body["metadata"]["name"]
     labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
     labels |= {"batch.kubernetes.io/controller-uid": UID, "controller-uid": UID}
     labels["batch.kubernetes.io/job-completion-index"] = "0"
     at = (*prefix, "spec", "template")
-    made = _build_owned_object(
+    made = _build_object_made_from_template(
         "v1", "Pod", f"{name}-0-aaaaa", body, body["spec"].get("template") or {}, labels
     )
     yield MadeObject(made, JOB, index, at)
 
 
-def _build_trainjob_objects(job: Body, bodies: Sequence[Body], _: int, __: FieldPath) -> Iterator[MadeObject]:
+def _build_objects_made_from_trainjob(
+    job: Body, bodies: Sequence[Body], _: int, __: FieldPath
+) -> Iterator[MadeObject]:
     """Yield the JobSet of a TrainJob and its objects.
 
     The JobSet is the template of the runtime, without the TrainJob's own labels.
@@ -135,14 +149,14 @@ def _build_trainjob_objects(job: Body, bodies: Sequence[Body], _: int, __: Field
         if runtime["kind"] == RUNTIME_KIND and runtime["metadata"]["name"] == name:
             at: FieldPath = ("spec", "template")
             template = runtime["spec"].get("template") or {}
-            made = _build_owned_object(
+            made = _build_object_made_from_template(
                 "jobset.x-k8s.io/v1alpha2", "JobSet", job["metadata"]["name"], job, template, {}
             )
             yield MadeObject(made, TRAINER, index, at)
-            yield from _build_jobset_objects(made, bodies, index, at)
+            yield from _build_objects_made_from_jobset(made, bodies, index, at)
 
 
-def _build_jobset_objects(
+def _build_objects_made_from_jobset(
     body: Body, bodies: Sequence[Body], index: int, prefix: FieldPath
 ) -> Iterator[MadeObject]:
     name = body["metadata"]["name"]
@@ -155,7 +169,7 @@ def _build_jobset_objects(
         }
     }
     yield MadeObject(
-        _build_owned_object("v1", "Service", subdomain, body, service, {}), JOBSET, index, prefix
+        _build_object_made_from_template("v1", "Service", subdomain, body, service, {}), JOBSET, index, prefix
     )
     for at, job in enumerate(body["spec"].get("replicatedJobs") or ()):
         labels = {
@@ -187,43 +201,47 @@ def _build_job_and_pod(
     pod = dict(spec.get("template") or {})
     metadata = pod.get("metadata") or {}
     pod["metadata"] = {**metadata, "labels": {**(metadata.get("labels") or {}), **labels}}
-    made = _build_owned_object(
+    made = _build_object_made_from_template(
         "batch/v1", "Job", name, owner, {**template, "spec": {**spec, "template": pod}}, labels
     )
     yield MadeObject(made, user, index, prefix)
-    yield from _build_job_pod(made, (), index, prefix)
+    yield from _build_pod_made_from_job(made, (), index, prefix)
 
 
-def _build_mpijob_objects(
+def _build_objects_made_from_mpijob(
     body: Body, bodies: Sequence[Body], index: int, __: FieldPath
 ) -> Iterator[MadeObject]:
     """Yield what the operator creates: a Service, a pod for the workers and a Job for the launcher."""
     name = body["metadata"]["name"]
     shared = {OPERATOR_LABEL: OPERATOR_NAME, JOB_NAME_LABEL: name}
     service: Body = {"spec": {"clusterIP": "None", "selector": shared}}
-    yield MadeObject(_build_owned_object("v1", "Service", name, body, service, {}), MPI, index, ())
-    for one in replicas_of(body):
+    yield MadeObject(
+        _build_object_made_from_template("v1", "Service", name, body, service, {}), MPI, index, ()
+    )
+    for one in list_mpijob_replicas(body):
         labels = {**shared, ROLE_LABEL: one.role}
         if one.role == "launcher":
             template = {"spec": {"template": one.template}}
             for made in _build_job_and_pod(template, f"{name}-launcher", body, MPI, index, (), labels):
                 yield made if made.body["kind"] == "Job" else MadeObject(made.body, made.user, index, one.at)
         elif one.count:
-            pod = _build_owned_object("v1", "Pod", f"{name}-worker-0", body, one.template, labels)
+            pod = _build_object_made_from_template(
+                "v1", "Pod", f"{name}-worker-0", body, one.template, labels
+            )
             yield MadeObject(pod, MPI, index, one.at)
 
 
 Maker = Callable[[Body, Sequence[Body], int, FieldPath], Iterator[MadeObject]]
 _MAKERS: Mapping[str, Maker] = {
-    TRAINJOB.kind: _build_trainjob_objects,
-    MPIJOB.kind: _build_mpijob_objects,
-    "JobSet": _build_jobset_objects,
-    "CronJob": _build_cronjob_objects,
-    "Job": _build_job_pod,
+    TRAINJOB.kind: _build_objects_made_from_trainjob,
+    MPIJOB.kind: _build_objects_made_from_mpijob,
+    "JobSet": _build_objects_made_from_jobset,
+    "CronJob": _build_objects_made_from_cronjob,
+    "Job": _build_pod_made_from_job,
 }
 
 
-def _build_owned_object(
+def _build_object_made_from_template(
     version: str, kind: str, name: str, owner: Body, template: Body, labels: Mapping[str, str]
 ) -> Body:
     """Return an object made from a template, with its owner, and with additional `labels`."""

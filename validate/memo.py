@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 MOST = 2048
 
 
-def digest_plain_data(*parts: Any) -> bytes | None:
+def digest_memo_key(*parts: Any) -> bytes | None:
     """Return a digest of plain data, or None if something in it is not plain.
 
     Plain are dicts, lists, tuples, texts, numbers and None. Equal digests mean equal data, types and the

@@ -79,7 +79,7 @@ INJECTORS = (
 )
 
 
-def check_meshes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_service_mesh_injection(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Yield the run's pod templates to which an injector adds a container or a network."""
     for index, body in enumerate(run.bodies):
         if body["kind"] not in BACKEND_BY_HOLDER:
@@ -89,7 +89,9 @@ def check_meshes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
         for at, pod in find_pod_templates(body):
             own, told = _merge_labels_and_annotations(pod.get("metadata") or {}), set[str]()
             for one in INJECTORS:
-                if one.name not in told and (said := _describe_injection_cause(one, own, namespace, name)):
+                if one.name not in told and (
+                    said := _describe_cause_of_mesh_injection(one, own, namespace, name)
+                ):
                     told.add(one.name)
                     yield index, _report_mesh_injection(one, at, said)
 
@@ -99,7 +101,7 @@ def _merge_labels_and_annotations(metadata: Body) -> dict[str, str]:
     return {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
 
 
-def _describe_injection_cause(
+def _describe_cause_of_mesh_injection(
     one: Injector, own: Mapping[str, str], namespace: Mapping[str, str], name: str
 ) -> str:
     """Return what lets an injector in: the pod's own mark, else the namespace's; "" if nothing does."""

@@ -17,9 +17,9 @@ from gangplan.findings import FieldPath
 from gangplan.objects import Body
 from gangplan.rules.backends import MPIJOB_REFUSED
 from gangplan.validate.apiserver import pods
-from gangplan.validate.apiserver.forms import FoundProblems, is_label_1035, is_subdomain, report_invalid
+from gangplan.validate.apiserver.forms import FoundProblems, is_dns_1035_label, is_subdomain, report_invalid
 from gangplan.validate.problems import Problem
-from gangplan.validate.replicas import MPI_LAUNCHER, MPI_WORKER, REPLICAS_PATH, Replicas, replicas_of
+from gangplan.validate.replicas import MPI_LAUNCHER, MPI_WORKER, REPLICAS_PATH, Replicas, list_mpijob_replicas
 
 POLICY: FieldPath = ("spec", "runPolicy")
 CLEANING = ("All", "None", "Running")
@@ -36,13 +36,13 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 def check_mpi_job(body: Body, others: Sequence[Body]) -> FoundProblems:
     """Check an MPIJob; `others` are the other good objects of the run."""
     spec = body["spec"]
-    roles = {one.role: one for one in replicas_of(body)}
+    roles = {one.role: one for one in list_mpijob_replicas(body)}
     queue = (body["metadata"].get("labels") or {}).get(QUEUE)
     if queue is not None and not is_subdomain(queue):
         yield report_invalid(("metadata", "labels", QUEUE), f"'{queue}' cannot be the name of a queue")
-    yield from _check_mpi_host_names(body, roles.get("worker"))
-    yield from _check_slots_and_launcher_policy(spec)
-    yield from _run_policy(spec.get("runPolicy") or {})
+    yield from _check_mpijob_host_names(body, roles.get("worker"))
+    yield from _check_mpijob_slots_and_launcher_policy(spec)
+    yield from _check_mpijob_run_policy(spec.get("runPolicy") or {})
     if "launcher" not in roles:
         yield _report_refused_mpijob(
             (*REPLICAS_PATH, MPI_LAUNCHER), "there is no launcher", f"Write mpiReplicaSpecs.{MPI_LAUNCHER}."
@@ -52,26 +52,26 @@ def check_mpi_job(body: Body, others: Sequence[Body]) -> FoundProblems:
             message = f"'{name}' is neither {MPI_LAUNCHER} nor {MPI_WORKER}: the operator makes no pods of it"
             yield _report_refused_mpijob((*REPLICAS_PATH, name), message, "Remove it.")
     for one in roles.values():
-        yield from _check_mpi_replica_spec(one)
-    yield from _check_taken_object_names(body, others)
+        yield from _check_mpijob_replica_spec(one)
+    yield from _check_names_needed_by_mpi_operator(body, others)
 
 
 def _report_refused_mpijob(at: FieldPath, message: str, help: str = "") -> Problem:
     return Problem(at, message, help, MPIJOB_REFUSED)
 
 
-def _check_mpi_host_names(body: Body, worker: Replicas | None) -> FoundProblems:
+def _check_mpijob_host_names(body: Body, worker: Replicas | None) -> FoundProblems:
     """Check that the host names of the last worker and of the launcher are DNS-1035 labels."""
     name = body["metadata"]["name"]
     last = max((worker.stated or 0) if worker else 0, 1) - 1
     for host in (f"{name}-worker-{last}", f"{name}-launcher"):
-        if not is_label_1035(host):
+        if not is_dns_1035_label(host):
             message = f"a pod would be called '{host}', which is no DNS label of at most 63 characters"
             yield _report_refused_mpijob(("metadata", "name"), message, "Shorten the job's name.")
             return
 
 
-def _check_slots_and_launcher_policy(spec: Body) -> FoundProblems:
+def _check_mpijob_slots_and_launcher_policy(spec: Body) -> FoundProblems:
     if spec.get("slotsPerWorker", 1) < 0:
         yield _report_refused_mpijob(("spec", "slotsPerWorker"), "the number of slots must not be negative")
     policy = spec.get("launcherCreationPolicy", "AtStartup")
@@ -82,7 +82,7 @@ def _check_slots_and_launcher_policy(spec: Body) -> FoundProblems:
         yield _report_refused_mpijob(("spec", "launcherCreationPolicy"), message)
 
 
-def _run_policy(policy: Body) -> FoundProblems:
+def _check_mpijob_run_policy(policy: Body) -> FoundProblems:
     clean = policy.get("cleanPodPolicy", "None")
     if clean not in CLEANING:
         message = f"'{clean}' is no cleanPodPolicy: {', '.join(CLEANING)}"
@@ -96,7 +96,7 @@ def _run_policy(policy: Body) -> FoundProblems:
         yield _report_refused_mpijob((*POLICY, "managedBy"), message, "Remove managedBy.")
 
 
-def _check_mpi_replica_spec(one: Replicas) -> FoundProblems:
+def _check_mpijob_replica_spec(one: Replicas) -> FoundProblems:
     """Check number, restart policy and pods of a role."""
     if one.role == "launcher" and one.stated not in (None, 1):
         yield _report_refused_mpijob(
@@ -116,10 +116,10 @@ def _check_mpi_replica_spec(one: Replicas) -> FoundProblems:
             at, "at least one container is expected", "Write one that runs the program."
         )
         return
-    yield from _check_mpi_replica_pods(one, spec)
+    yield from _check_mpijob_replica_pods(one, spec)
 
 
-def _check_mpi_replica_pods(one: Replicas, spec: Body) -> FoundProblems:
+def _check_mpijob_replica_pods(one: Replicas, spec: Body) -> FoundProblems:
     """Check the pods as the API server does once they are created."""
     at: FieldPath = (*one.at, "spec")
     yield from pods.check_pod_spec(at, spec, VOLUMES[one.role])
@@ -131,7 +131,7 @@ def _check_mpi_replica_pods(one: Replicas, spec: Body) -> FoundProblems:
             yield report_invalid((*at, "volumes", index, "name"), message, "Choose another name.")
 
 
-def _check_taken_object_names(body: Body, others: Sequence[Body]) -> FoundProblems:
+def _check_names_needed_by_mpi_operator(body: Body, others: Sequence[Body]) -> FoundProblems:
     """Check that no object has a name that the operator needs.
 
     It uses only objects that it created (ErrResourceExists).

@@ -16,7 +16,7 @@ from gangplan.model.backend import BACKEND_BY_HOLDER
 from gangplan.objects import Body
 from gangplan.rules.model import NOTE
 from gangplan.rules.security import HOST_ACCESS, POD_SECURITY
-from gangplan.validate.apiserver.pod_security import find_pod_violations
+from gangplan.validate.apiserver.pod_security import find_pod_security_violations
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
@@ -30,7 +30,7 @@ Said = tuple[FieldPath, str]
 _MINOR = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
 
 
-def enforced(labels: dict[str, str], server: int) -> tuple[str, int]:
+def find_pod_security_level_of_namespace(labels: dict[str, str], server: int) -> tuple[str, int]:
     """Return level and minor that a namespace with these labels enforces.
 
     `server` is the minor of the server (34 for 1.34). As in admission, an unknown level means restricted, and
@@ -42,7 +42,7 @@ def enforced(labels: dict[str, str], server: int) -> tuple[str, int]:
     return known, min(int(version[1]), server) if version else server
 
 
-def check_pod_security(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_pod_security_of_run(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Check every pod of the run against the level that the run's namespace enforces."""
     server = int(world.versions.kubernetes.split(".")[1])
     for index, body in enumerate(run.bodies):
@@ -50,7 +50,7 @@ def check_pod_security(world: World, run: BuiltRun) -> Iterator[tuple[int, Probl
             continue
         namespace = body["metadata"].get("namespace", "")
         metadata = (world.find("Namespace", namespace) or {}).get("metadata", {})
-        level, minor = enforced(metadata.get("labels") or {}, server)
+        level, minor = find_pod_security_level_of_namespace(metadata.get("labels") or {}, server)
         refused = (
             []
             if level == "privileged"
@@ -74,7 +74,7 @@ def check_pod_security(world: World, run: BuiltRun) -> Iterator[tuple[int, Probl
 def _find_pod_security_breaches(body: Body, is_restricted: bool, minor: int, server: int) -> Iterator[Said]:
     """Yield what a level refuses in the pods of a runtime or an MPIJob."""
     for at, pod in find_pod_templates(body):
-        for _, where, what in find_pod_violations(pod, is_restricted, minor, server):
+        for _, where, what in find_pod_security_violations(pod, is_restricted, minor, server):
             yield (*at, *where), what
 
 
@@ -104,12 +104,12 @@ def _report_pod_security_breach(at: FieldPath, what: str, namespace: str, level:
         at,
         f"{what}, which namespace '{namespace}' refuses (Pod Security level {level}): the run is admitted"
         " but never gets its pods",
-        _describe_pod_security_help(at),
+        _suggest_pod_security_fix(at),
         POD_SECURITY,
     )
 
 
-def _describe_pod_security_help(at: FieldPath) -> str:
+def _suggest_pod_security_fix(at: FieldPath) -> str:
     if at[-2:] != ("capabilities", "add"):
         return "Remove it from the overlay's patch."
     return (

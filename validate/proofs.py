@@ -12,26 +12,26 @@ from gangplan.objects import Body
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.platform import ADMITTED_ELSEWHERE
 from gangplan.validate import meshes, podsecurity
-from gangplan.validate.kueue.contention import prove_resumable
-from gangplan.validate.kueue.proof import check_admission
+from gangplan.validate.kueue.contention import prove_preempted_run_resumes
+from gangplan.validate.kueue.proof import check_kueue_admission_of_run
 from gangplan.validate.network import check_reachability
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise import check_plan_conformance
-from gangplan.validate.scheduler.proof import check_node_fit, lacks_gpus
+from gangplan.validate.scheduler.proof import check_node_fit, has_forgotten_gpus
 from gangplan.validate.trainer import launching
 from gangplan.validate.world import BuiltRun, World
 
 Proof = Callable[[World, BuiltRun], Iterator[tuple[int, Problem]]]
 
 PROOFS: dict[str, Proof] = {
-    "admission": check_admission,
-    "contention": prove_resumable,
+    "admission": check_kueue_admission_of_run,
+    "contention": prove_preempted_run_resumes,
     "fit": check_node_fit,
-    "launching": launching.check_hostfile_variable,
-    "meshes": meshes.check_meshes,
+    "launching": launching.check_trainer_hostfile_variable,
+    "meshes": meshes.check_service_mesh_injection,
     "network": check_reachability,
     "plan": check_plan_conformance,
-    "pod security": podsecurity.check_pod_security,
+    "pod security": podsecurity.check_pod_security_of_run,
 }
 
 
@@ -58,13 +58,13 @@ def may_read(proof: str, body: Body, namespace: str) -> bool:
     return kind not in _OF_ACCESS
 
 
-def prove(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
+def run_all_proofs(world: World, run: BuiltRun) -> dict[str, list[tuple[int, Problem]]]:
     """Return what each proof finds, in the order of the table, without proofs that find nothing."""
     found = {name: list(proof(world, run)) for name, proof in PROOFS.items()}
     is_followed = found.get("fit") and any(
         _may_follow_forgotten_gpus(one) for each in found.values() for _, one in each
     )
-    if is_followed and lacks_gpus(world, run):
+    if is_followed and has_forgotten_gpus(world, run):
         found = {
             name: [one for one in each if not _may_follow_forgotten_gpus(one[1])]
             for name, each in found.items()

@@ -53,7 +53,7 @@ class Replicas:
         return (*self.path, "template")
 
 
-def replicas_of(job: Body) -> list[Replicas]:
+def list_mpijob_replicas(job: Body) -> list[Replicas]:
     """Return launcher and workers of an MPIJob, if present; the operator ignores entries with other names."""
     specs = job["spec"].get("mpiReplicaSpecs") or {}
     return [

@@ -30,16 +30,16 @@ FOREIGN_ROLES = frozenset({"system:openshift:scc:nonroot-v2"})
 LEVELS = ("restricted", "baseline", "privileged")
 
 
-def check_rights(body: Body, index: QueueIndex, levels: Mapping[str, str]) -> list[Problem]:
+def check_wide_rights(body: Body, index: QueueIndex, levels: Mapping[str, str]) -> list[Problem]:
     """Return what is too wide in a role, a binding, a namespace or a service account.
 
     `levels` are the Pod Security levels of namespaces that the cluster's file states.
     """
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):
-        return list(_check_role_rules(body))
+        return list(_check_wide_rights_of_role(body))
     if kind == "RoleBinding":
-        return list(_check_role_binding(body, index))
+        return list(_check_wide_rights_of_role_binding(body, index))
     if kind == "Namespace":
         return list(_check_namespace_labels(body, levels.get(body["metadata"]["name"], LEVELS[0])))
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
@@ -48,7 +48,7 @@ def check_rights(body: Body, index: QueueIndex, levels: Mapping[str, str]) -> li
     return []
 
 
-def _check_role_rules(body: Body) -> FoundProblems:
+def _check_wide_rights_of_role(body: Body) -> FoundProblems:
     for place, rule in enumerate(body.get("rules") or ()):
         for field in ("apiGroups", "resources", "verbs"):
             if "*" in (rule.get(field) or ()):
@@ -65,7 +65,7 @@ def _check_role_rules(body: Body) -> FoundProblems:
             )
 
 
-def _check_role_binding(body: Body, index: QueueIndex) -> FoundProblems:
+def _check_wide_rights_of_role_binding(body: Body, index: QueueIndex) -> FoundProblems:
     role = body["roleRef"]
     if role["kind"] == "ClusterRole" and role["name"] not in {*index.names("ClusterRole"), *FOREIGN_ROLES}:
         yield _report_wide_rights(

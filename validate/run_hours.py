@@ -18,24 +18,24 @@ Bodies = Mapping[ObjectKey, Body]
 
 def describe_run_hours(bodies: Bodies, key: ObjectKey) -> str:
     """Describe what a run takes: `at most 768 GPU-hours`."""
-    hours, unit = amount_of(bodies, key)
+    hours, unit = compute_maximum_run_hours(bodies, key)
     return "without a limit of time" if hours is None else f"at most {format_hours(hours)} {unit}-hours"
 
 
-def describe_total_hours(bodies: Bodies, keys: Iterable[ObjectKey]) -> str:
+def describe_total_run_hours(bodies: Bodies, keys: Iterable[ObjectKey]) -> str:
     """Describe what several runs take: `at most 768 GPU-hours and 12 CPU-hours`.
 
     Runs without a deadline count as 0.
     """
     amounts: dict[str, Decimal] = {}
     for key in keys:
-        hours, unit = amount_of(bodies, key)
+        hours, unit = compute_maximum_run_hours(bodies, key)
         amounts[unit] = amounts.get(unit, Decimal(0)) + (hours or 0)
     told = (f"{format_hours(amounts[unit])} {unit}-hours" for unit in sorted(amounts, reverse=True))
     return f"at most {' and '.join(told)}"
 
 
-def amount_of(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
+def compute_maximum_run_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
     """Return the hours of GPUs or CPUs that a run takes at most, and which unit.
 
     The hours are None without a deadline.
@@ -47,7 +47,9 @@ def _compute_trainjob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | N
     spec = bodies[key].get("spec") or {}
     nodes = (spec.get("trainer") or {}).get("numNodes") or 1
     runtime = bodies.get((RUNTIME_KIND, key[1], key[2]))
-    jobs = [_read_deadline_and_resources(job) for job in (list_replicated_jobs(runtime) if runtime else ())]
+    jobs = [
+        _read_job_deadline_and_resources(job) for job in (list_replicated_jobs(runtime) if runtime else ())
+    ]
     gpus = max((count for _, count, _ in jobs), default=0)
     cores = max((cpu for _, _, cpu in jobs), default=Decimal(0))
     seconds = spec.get("activeDeadlineSeconds") or max((limit for limit, _, _ in jobs), default=0)
@@ -58,7 +60,7 @@ def _compute_trainjob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | N
 def _compute_mpijob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
     spec = bodies[key].get("spec") or {}
     worker = _read_nested_field(spec, "mpiReplicaSpecs", "Worker") or {}
-    _, gpus, cores = _read_deadline_and_resources({"template": {"spec": worker}})
+    _, gpus, cores = _read_job_deadline_and_resources({"template": {"spec": worker}})
     nodes = int(worker.get("replicas") or 0) + bool(spec.get("runLauncherAsWorker"))
     seconds = int(_read_nested_field(spec, "runPolicy", "activeDeadlineSeconds") or 0)
     amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
@@ -71,7 +73,7 @@ _AMOUNTS: Mapping[str, Callable[[Bodies, ObjectKey], tuple[Decimal | None, str]]
 }
 
 
-def _read_deadline_and_resources(job: Body) -> tuple[int, int, Decimal]:
+def _read_job_deadline_and_resources(job: Body) -> tuple[int, int, Decimal]:
     """Return a replicated job's deadline in seconds, and the GPUs and cores that one of its pods asks for."""
     spec = _read_nested_field(job, "template", "spec") or {}
     gpus, cores = 0, Decimal(0)

@@ -18,7 +18,7 @@ from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
 from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours
-from gangplan.validate.sweep_runs import RunChange, merge_trial_changes
+from gangplan.validate.sweep_runs import RunChange, merge_run_changes_of_sweep_trials
 
 if TYPE_CHECKING:
     from gangplan.validate.held import TemplatedRun
@@ -48,10 +48,10 @@ def is_applied(run: Body) -> bool:
     ) != syncing.SKIP_HOOK and not is_record_object(run)
 
 
-def compare_run_states(old: Bodies, new: Bodies) -> Iterator[tuple[ObjectKey, Problem]]:
+def compare_run_states_between_commits(old: Bodies, new: Bodies) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield what happens to each run, by the key of its TrainJob or MPIJob, or of its template."""
     held = (_load_templated_runs(old), _load_templated_runs(new))
-    yield from merge_trial_changes(_compare_runs_in_git(old, new, held), new)
+    yield from merge_run_changes_of_sweep_trials(_compare_applied_runs(old, new, held), new)
     if any(held):
         from gangplan.validate.held import compare_templated_runs  # few workspaces have such runs
 
@@ -67,7 +67,7 @@ def _load_templated_runs(bodies: Bodies) -> Mapping[ObjectKey, TemplatedRun]:
     return find_templated_runs(bodies)
 
 
-def _compare_runs_in_git(
+def _compare_applied_runs(
     old: Bodies, new: Bodies, held: tuple[Mapping[ObjectKey, TemplatedRun], Mapping[ObjectKey, TemplatedRun]]
 ) -> Iterator[RunChange]:
     """Yield what happens to runs that are in Git themselves; `held` are those that are only templates."""

@@ -12,7 +12,7 @@ from gangplan.rules.lifecycle import RUN_REMOVED, RUN_REPLACED
 from gangplan.rules.model import Rule
 from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
 from gangplan.validate.problems import Problem
-from gangplan.validate.run_hours import Bodies, ObjectKey, describe_total_hours
+from gangplan.validate.run_hours import Bodies, ObjectKey, describe_total_run_hours
 
 SWEEP = "gangplan.dev/sweep"
 # What happens to several runs of a sweep: {n} is their number, {such} one of them, {hours} what all take at
@@ -48,7 +48,9 @@ class RunChange:
     why: str = ""
 
 
-def merge_trial_changes(changes: Iterable[RunChange], new: Bodies) -> Iterator[tuple[ObjectKey, Problem]]:
+def merge_run_changes_of_sweep_trials(
+    changes: Iterable[RunChange], new: Bodies
+) -> Iterator[tuple[ObjectKey, Problem]]:
     """Yield the changes, with equal ones of several runs of a sweep merged at the first of these runs."""
     groups: dict[object, list[RunChange]] = {}
     for one in changes:
@@ -74,7 +76,7 @@ def _merge_trial_problems(sweep: str, changes: list[RunChange], new: Bodies, is_
         n=len(changes),
         sweep=sweep,
         such=first.key[2] + (f" by {first.heir[2]}" if first.heir else ""),
-        hours=describe_total_hours(new, [key for key in keys if key in new]),
+        hours=describe_total_run_hours(new, [key for key in keys if key in new]),
         why=first.why,
     )
     help = first.problem.help

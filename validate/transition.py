@@ -21,12 +21,12 @@ from gangplan.rules.lifecycle import (
     QUEUE_REMOVED,
     RUNTIME_EDITED,
 )
-from gangplan.validate.apiserver.crdrules.check import check_crd_transition as crd_changed
+from gangplan.validate.apiserver.crdrules.check import check_crd_transition_rules as crd_changed
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.enforcement import compare_policies
+from gangplan.validate.enforcement import compare_policies_between_commits
 from gangplan.validate.problems import Problem, format_path
 from gangplan.validate.run_hours import ObjectKey
-from gangplan.validate.runs import compare_run_states, is_applied, is_record_object, meta_of
+from gangplan.validate.runs import compare_run_states_between_commits, is_applied, is_record_object, meta_of
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
@@ -61,7 +61,7 @@ class TransitionStep:
     problem: Problem
 
 
-def check_transition(
+def check_transition_between_commits(
     before: Sequence[Body], after: Sequence[Body], versions: SchemaVersions
 ) -> list[TransitionStep]:
     """Return the problems that a sync from one state of a cluster to the next would meet.
@@ -76,8 +76,8 @@ def check_transition(
         if key in old
         for problem in _check_changed_object(old[key], body, versions)
     ]
-    found += [TransitionStep(key, problem) for key, problem in compare_run_states(old, new)]
-    found += [TransitionStep(key, problem) for key, problem in compare_policies(old, new)]
+    found += [TransitionStep(key, problem) for key, problem in compare_run_states_between_commits(old, new)]
+    found += [TransitionStep(key, problem) for key, problem in compare_policies_between_commits(old, new)]
     return [*found, *_check_removed_queues(old, new)]
 
 
@@ -113,13 +113,13 @@ def _check_changed_object(old: Body, new: Body, versions: SchemaVersions) -> Ite
             yield Problem(
                 path,
                 f"{format_path(path)} cannot change under one name: the sync fails with 'field is immutable'",
-                _describe_immutable_help(kind),
+                _describe_immutable_field_help(kind),
                 IMMUTABLE_CHANGED,
             )
     told = _list_immutable_fields(old, kind, versions)
     for problem in crd_changed(old, new, versions):
         if not any(problem.path[: len(path)] == path for path in told):
-            yield replace(problem, help=problem.help or _describe_immutable_help(kind))
+            yield replace(problem, help=problem.help or _describe_immutable_field_help(kind))
     if kind in BACKEND_BY_KIND and is_applied(old) and is_applied(new):
         yield from _check_queue_label_change(old, new)
 
@@ -134,7 +134,7 @@ def _list_immutable_fields(old: Body, kind: str, versions: SchemaVersions) -> tu
     return FIXED_FIELDS_BY_KIND.get(kind, ())
 
 
-def _describe_immutable_help(kind: str) -> str:
+def _describe_immutable_field_help(kind: str) -> str:
     if kind == TRAINJOB.kind:
         return "Raise run: in the spec, so that the run gets a new name, and render."
     if kind == "PersistentVolume":
@@ -184,7 +184,7 @@ def _check_removed_queues(
     """
     kinds = ("ClusterQueue", "LocalQueue", "ResourceFlavor")
     gone = {key: body for key, body in old.items() if key not in new and key[0] in kinds}
-    users = _map_runs_to_queues(old) if gone else {}
+    users = _map_applied_runs_to_queues(old) if gone else {}
     for key, body in gone.items():
         runs = sorted("/".join(run[1:]) for run, queues in users.items() if key in queues)
         if runs:
@@ -210,7 +210,7 @@ def _describe_queue_draining(key: ObjectKey) -> str:
     )
 
 
-def _map_runs_to_queues(bodies: Mapping[ObjectKey, Body]) -> dict[ObjectKey, set[ObjectKey]]:
+def _map_applied_runs_to_queues(bodies: Mapping[ObjectKey, Body]) -> dict[ObjectKey, set[ObjectKey]]:
     """Return each applied run with its LocalQueue, ClusterQueue and flavors."""
     found: dict[ObjectKey, set[ObjectKey]] = {}
     for key, body in bodies.items():

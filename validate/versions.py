@@ -7,7 +7,7 @@ from gangplan.validate.apiserver.crdrules.registry import read_imported_crds
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 
-def versions_of(platform: Platform) -> SchemaVersions:
+def choose_schema_versions_of(platform: Platform) -> SchemaVersions:
     """Return the minors by which schemas and rules are chosen."""
     return SchemaVersions(
         kubernetes=platform.kubernetes.line,

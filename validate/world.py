@@ -16,7 +16,7 @@ from gangplan.plan import RunPlan
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.manager import manager_settings_of
-from gangplan.spec.nodes import ARCH_LABEL, NodePool, find_resource_field
+from gangplan.spec.nodes import ARCH_LABEL, NodePool, find_spec_field_of_resource
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.jobset import POD_TEMPLATE_PATH, REPLICATED_JOBS_PATH, list_replicated_jobs
 
@@ -197,20 +197,22 @@ def is_undeclared_resource(resource: str) -> bool:
     return resource == "ephemeral-storage" or resource.startswith("storage/")
 
 
-def find_asking_field(unit: RunPlan, resource: str) -> str:
+def find_spec_field_asking_for_resource(unit: RunPlan, resource: str) -> str:
     """Return the field of a spec that asks for a resource of a worker."""
     if resource in ("cpu", "memory"):
         return resource
     is_scratch = resource == "ephemeral-storage" and "disk" not in unit.job.origins
     if is_scratch or resource.startswith("storage/"):
         return "scratch"
-    return find_resource_field(resource)[0] if resource in dict(unit.job.resources.others) else "gpus"
+    return find_spec_field_of_resource(resource)[0] if resource in dict(unit.job.resources.others) else "gpus"
 
 
-def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Sequence[Body]) -> World:
+def build_world_of_cluster(
+    cluster: str, spec: Cluster, versions: SchemaVersions, standing: Sequence[Body]
+) -> World:
     """Build the world of a cluster file and the objects that the cluster has before any run."""
     levels = tuple((level.label, level.nodes or 0) for level in spec.topology)
-    groups = tuple(build_node_group(name, pool, levels) for name, pool in spec.node_pools.items())
+    groups = tuple(build_node_group_from_pool(name, pool, levels) for name, pool in spec.node_pools.items())
     pods = (
         250 if spec.versions.openshift else 110
     )  # the kubelet's maxPods: OpenShift 4's default, Kubernetes'
@@ -218,7 +220,7 @@ def world_of(cluster: str, spec: Cluster, versions: SchemaVersions, standing: Se
     return World(cluster, versions, tuple(standing), groups, spec.fair_sharing, pods, settings, asks_at)
 
 
-def build_node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:
+def build_node_group_from_pool(name: str, pool: NodePool, levels: tuple[tuple[str, int], ...]) -> NodeGroup:
     """Return a node pool as nodes; a pool that grows counts with all the nodes that it may get."""
     count = pool.autoscale.most if pool.autoscale else pool.count
     taken = {"cpu": pool.daemons.cpu, "memory": pool.daemons.memory} if pool.daemons else {}
@@ -235,10 +237,10 @@ def build_node_group(name: str, pool: NodePool, levels: tuple[tuple[str, int], .
     # Runs may use only Linux nodes.
     labels = {**pool.labels, "kubernetes.io/os": "linux", ARCH_LABEL: pool.processor}
     taints = tuple(NodeGroupTaint(taint.key, taint.value or "", taint.effect) for taint in pool.taints)
-    return NodeGroup(name, count, labels, taints, free, levels, _count_numa_nodes_by_resource(pool))
+    return NodeGroup(name, count, labels, taints, free, levels, _count_pool_numa_nodes_by_resource(pool))
 
 
-def _count_numa_nodes_by_resource(pool: NodePool) -> dict[str, int]:
+def _count_pool_numa_nodes_by_resource(pool: NodePool) -> dict[str, int]:
     """Return resources that the kubelet must take from one NUMA node, with the number of NUMA nodes.
 
     It refuses a pod for which it cannot.

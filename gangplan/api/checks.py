@@ -15,19 +15,19 @@ from gangplan.errors import UserError
 from gangplan.findings import Finding, merge_sorted_findings, sort_findings
 from gangplan.pipeline.image_fix import add_image_fixes
 from gangplan.pipeline.render import (
-    find_stale_files,
+    find_stale_rendered_files,
     list_settled_files,
     list_telling_files,
     list_whole_team_files,
     render_into_temporary_folder,
     render_tree,
-    report_unmanaged_files,
+    report_unmanaged_rendered_files,
     save_results,
 )
-from gangplan.pipeline.request import Request, Result, require_objects
-from gangplan.pipeline.second_opinion import ask_second_judge, find_judge_name
+from gangplan.pipeline.request import Request, Result, require_objects_in_scope
+from gangplan.pipeline.second_opinion import ask_kubeconform_for_second_opinion, find_judge_name
 from gangplan.records import dataclass
-from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
+from gangplan.resolve.tenant_checks import check_expired_team_grants, check_unneeded_team_pod_security_levels
 from gangplan.resolve.waiver_checks import judge_waivers
 from gangplan.review.stale import check_stale_files
 from gangplan.rules.model import Severity
@@ -89,7 +89,9 @@ def _ask_second_judge(check: _Check) -> None:
         return
     result, told = check.result, check.request.told
     telling = list_telling_files(result), list_settled_files(result), partial(list_whole_team_files, result)
-    check.judge, found = ask_second_judge(result.workspace, check.folder, check.passed_over, *telling)
+    check.judge, found = ask_kubeconform_for_second_opinion(
+        result.workspace, check.folder, check.passed_over, *telling
+    )
     if told is not None:
         check.passed_over.clear()
         check.judge, found = told.judge, [*found, *told.opinions]
@@ -103,13 +105,13 @@ def _look_into_tree(check: _Check) -> None:
         check.in_tree(check.result, check.folder)
 
 
-def _compare_rendered(check: _Check) -> None:
+def _compare_rendered_tree(check: _Check) -> None:
     """Add findings for files in `rendered/` that are stale or unmanaged."""
     request, result, folder = check.request, check.result, check.folder
-    files, asks_git = find_stale_files(request, result, folder), check.in_tree is not None
+    files, asks_git = find_stale_rendered_files(request, result, folder), check.in_tree is not None
     stale = check_stale_files(request.root, files, asks_git=asks_git)
     result.findings = sort_findings(
-        [*result.findings, *report_unmanaged_files(request, result, folder), *stale]
+        [*result.findings, *report_unmanaged_rendered_files(request, result, folder), *stale]
     )
 
 
@@ -124,15 +126,15 @@ def _ask_clusters(check: _Check) -> None:
         check.more = check.besides(check.result)
 
 
-def _judge_day(check: _Check) -> None:
+def _judge_waivers_and_grants_on_day(check: _Check) -> None:
     """Add findings for waivers and grants that have expired by the day, or that nothing needs."""
     result = check.result
     is_whole = result.scope.is_everything and not result.has_errors
     judged = judge_waivers(result.workspace, result.findings, check.day, is_whole)
-    idle = check_unneeded_levels(result.workspace, result.findings) if is_whole else ()
+    idle = check_unneeded_team_pod_security_levels(result.workspace, result.findings) if is_whole else ()
     is_as_it_was = len(judged) == len(result.findings) and all(map(is_, judged, result.findings))
     ordered = judged if is_as_it_was else sort_findings(judged)
-    expired = check_expired_grants(result.workspace, check.day, check.request.teams)
+    expired = check_expired_team_grants(result.workspace, check.day, check.request.teams)
     result.findings = [*merge_sorted_findings(ordered, expired, idle), *check.more]
 
 
@@ -145,15 +147,15 @@ def _fix_images(check: _Check) -> None:
 CHECK_STAGES: tuple[Callable[[_Check], None], ...] = (
     _ask_second_judge,
     _look_into_tree,
-    _compare_rendered,
+    _compare_rendered_tree,
     _save_check_results,
     _ask_clusters,
-    _judge_day,
+    _judge_waivers_and_grants_on_day,
     _fix_images,
 )
 
 
-def write_or_compare_tree(
+def write_or_compare_rendered_tree(
     request: Request, tree: Path | None, check: bool, in_tree: Callable[[Result], None] | None = None
 ) -> tuple[Result, bool]:
     """Write the tree (default: `rendered/`), or with `check` compare it and report what is stale.
@@ -171,7 +173,7 @@ def write_or_compare_tree(
     return result, True
 
 
-def check_something(request: Request, result: Result) -> None:
+def require_something_checked(request: Request, result: Result) -> None:
     """Raise UserError if nothing was checked, or nothing that would ever run: that must not count as
     success."""
     # A whole workspace whose runs are all over is fine, because its clusters and teams were checked. The same
@@ -179,7 +181,7 @@ def check_something(request: Request, result: Result) -> None:
     runs = result.active or not result.scope.names_specs_alone
     if result.has_errors or ((result.objects or result.scope.named_teams) and runs):
         return
-    require_objects(request, result, "checked")
+    require_objects_in_scope(request, result, "checked")
     named = "the spec is" if result.specs == 1 else f"all {result.specs} specs are"
     raise UserError(
         f"nothing was checked that would run: {named} stopped or archived",

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.imports.batch import Batch, judge_batch, read_given_batch
+from gangplan.imports.batch import Batch, import_source_given_as_value, judge_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.workspace import load_workspace
 
 
-def import_value(
+def import_job_from_python_value(
     root: Path, kind: str, source: Mapping[str, Any], team: str, image: str, command: str
 ) -> Batch:
     """Import one job of a kind (those of `gangplan import`), and compare it with its runs.
@@ -31,11 +31,11 @@ def import_value(
     if team not in workspace.teams:
         raise UserError(f"there is no team '{team}'", f"Teams: {', '.join(workspace.teams)}.")
     target = ImportTarget(workspace, team, ImportAnswers(image, command, {}, False))
-    batch = read_given_batch(SOURCE_KINDS[kind], source, target)
+    batch = import_source_given_as_value(SOURCE_KINDS[kind], source, target)
     if len(batch.imported) != 1:
         refused = batch.findings[0] if batch.findings else None
         message = refused.message if refused else f"the source has {len(batch.imported)} jobs"
         where = f"{refused.where}: " if refused else ""
         raise UserError(f"{where}{message}", (refused.help if refused else "Import them one by one.") or None)
-    judge_batch(batch, root)
+    judge_import_batch(batch, root)
     return batch

@@ -11,9 +11,9 @@ from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.source import Document, FileLimits, load_document, load_file
 from gangplan.spec.job import TrainingJob as Format
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.starter.text import NEW_FILE_KINDS, render_file_text
-from gangplan.starter.values import WrittenScalar, parse_command_text
+from gangplan.starter.values import WrittenScalar, parse_command_of_new_job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,12 +47,12 @@ class TrainingJob:
         pair.
         """
         given = {
-            _text("a field", name): _convert_to_yaml_value(name, value)
+            _read_python_enum_or_text("a field", name): _convert_python_value_to_yaml(name, value)
             for name, value in fields.items()
             if value is not None
         }
         if isinstance(command := given.get("command"), str) and not _FOR_A_SHELL.search(command):
-            given["command"] = parse_command_text(command)
+            given["command"] = parse_command_of_new_job(command)
         self._values = {name: given[name] for name in sorted(given, key=lambda name: _ORDER.get(name, 999))}
         self._text = ""
 
@@ -71,7 +71,7 @@ class TrainingJob:
         """Return the job of a document. Raises UserError if there is no document, with the first of the
         findings."""
         if document is None or not isinstance(document.value, dict):
-            first = findings[0] if document is None else parse_document(Format, document)[1][0]
+            first = findings[0] if document is None else parse_spec_document(Format, document)[1][0]
             place = "" if first.where.file == "job" else f"{first.where}: "
             raise UserError(f"{place}this is no job: {first.message}", first.help or None)
         job = cls()
@@ -98,7 +98,7 @@ class TrainingJob:
         """What the format alone reports about the job; a workspace checks more. Lines are those of
         `to_yaml`."""
         document, findings = load_document(self.to_yaml().encode(), "job")
-        return findings if document is None else parse_document(Format, document)[1]
+        return findings if document is None else parse_spec_document(Format, document)[1]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TrainingJob) and self._values == other._values
@@ -110,7 +110,7 @@ class TrainingJob:
         return f"TrainingJob({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
 
 
-def load_jobs(workspace: Workspace) -> dict[str, TrainingJob]:
+def load_jobs_as_python_values(workspace: Workspace) -> dict[str, TrainingJob]:
     """Return the jobs of a workspace by file, without sweeps and templates. Raises UserError."""
     if workspace.is_refused:
         first = workspace.findings[0]
@@ -125,19 +125,24 @@ def format_job_file(job: TrainingJob, root: Path, file: str) -> str:
     return job._text or render_file_text("job", job._values, root, file)
 
 
-def _convert_to_yaml_value(name: str, value: Any, depth: int = 0) -> Any:
+def _convert_python_value_to_yaml(name: str, value: Any, depth: int = 0) -> Any:
     """Return a value as YAML has it. Raises TypeError and ValueError."""
     if depth > _DEEPEST:
         raise TypeError(f"{name[:40]}... nests deeper than {_DEEPEST} levels, or holds itself")
     if isinstance(value, Mapping):
         return {
-            _text(name, key): _convert_to_yaml_value(f"{name}.{key}", one, depth + 1)
+            _read_python_enum_or_text(name, key): _convert_python_value_to_yaml(
+                f"{name}.{key}", one, depth + 1
+            )
             for key, one in value.items()
         }
     if isinstance(value, str):
-        return _text(name, value)
+        return _read_python_enum_or_text(name, value)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [_convert_to_yaml_value(f"{name}[{index}]", one, depth + 1) for index, one in enumerate(value)]
+        return [
+            _convert_python_value_to_yaml(f"{name}[{index}]", one, depth + 1)
+            for index, one in enumerate(value)
+        ]
     if isinstance(value, (bool, WrittenScalar)):
         return value
     if isinstance(
@@ -153,7 +158,7 @@ def _convert_to_yaml_value(name: str, value: Any, depth: int = 0) -> Any:
     )
 
 
-def _text(name: str, value: object) -> str:
+def _read_python_enum_or_text(name: str, value: object) -> str:
     """Return a text; for a member of a StrEnum its value. Raises ValueError."""
     text = str.__str__(value) if isinstance(value, str) else str(value)
     if half := re.search("[\ud800-\udfff]", text):

@@ -9,7 +9,7 @@ from typing import Any
 from gangplan.api.job import TrainingJob
 from gangplan.api.workspace import Draft, Imported, InvalidError, Rendering, Workspace
 from gangplan.findings import Finding, Location
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.schemas import build_editor_schema_of_format
 from gangplan.rules.model import Severity
 
 _HEAD = """\
@@ -154,35 +154,39 @@ _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 def render_python_page() -> str:
     """Return the page: examples, then every public class with its methods."""
     classes = (TrainingJob, Workspace, Draft, Rendering, Imported, InvalidError, Finding, Location, Severity)
-    return _HEAD + "".join(part for one in classes for part in _render_class_section(one)).rstrip("\n") + "\n"
+    return (
+        _HEAD
+        + "".join(part for one in classes for part in _render_python_api_class_section(one)).rstrip("\n")
+        + "\n"
+    )
 
 
-def render_fields_module() -> str:
+def render_python_api_fields_module() -> str:
     """Return the text of gangplan/api/fields.py."""
-    schema = build_format_schema("spec")
+    schema = build_editor_schema_of_format("spec")
     lines = [
-        f"    {name}: {_format_field_type(field, schema)} | None\n"
+        f"    {name}: {_format_python_api_field_type(field, schema)} | None\n"
         for name, field in schema["properties"].items()
         if name not in ("apiVersion", "kind")
     ]
     return _FIELDS_HEAD + "".join(lines)
 
 
-def _format_field_type(field: dict[str, Any], schema: dict[str, Any]) -> str:
+def _format_python_api_field_type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     """Return the type of a field's values; blocks are mappings, whose own fields are listed in
     docs/spec.md."""
     if "$ref" in field:
-        return _format_field_type(schema["$defs"][field["$ref"].rsplit("/", 1)[-1]], schema)
+        return _format_python_api_field_type(schema["$defs"][field["$ref"].rsplit("/", 1)[-1]], schema)
     if "enum" in field:
         return f"Literal[{', '.join(map(_quote_literal_word, field['enum']))}]"
     several = [*field.get("anyOf", ()), *field.get("oneOf", ())]
     if several:
-        return " | ".join(dict.fromkeys(_format_field_type(one, schema) for one in several))
+        return " | ".join(dict.fromkeys(_format_python_api_field_type(one, schema) for one in several))
     kinds = field.get("type", "object")
     found = []
     for kind in [kinds] if isinstance(kinds, str) else kinds:
         if kind == "array":
-            found.append(f"Sequence[{_format_field_type(field.get('items', {}), schema)}]")
+            found.append(f"Sequence[{_format_python_api_field_type(field.get('items', {}), schema)}]")
         else:
             found.append(_TYPES.get(kind, "Mapping[str, Any]"))
     return " | ".join(dict.fromkeys(found))
@@ -192,13 +196,13 @@ def _quote_literal_word(word: str) -> str:
     return f'"{word}"'
 
 
-def _render_class_section(one: type) -> Iterator[str]:
+def _render_python_api_class_section(one: type) -> Iterator[str]:
     """Yield the section of a class: what it is, what it takes, its values and its methods."""
     yield f"## {one.__name__}\n\n{inspect.getdoc(one)}\n\n"
     named = [f"`{name}: {kind}`" for name, kind in _list_public_annotations(one)]
     if named:
         yield f"It has {', '.join(named)}.\n\n"
-    rows = [*_render_property_rows(one), *_render_method_rows(one)]
+    rows = [*_render_python_api_property_rows(one), *_render_python_api_method_rows(one)]
     if rows:
         yield "| name | what it is |\n|---|---|\n" + "".join(rows) + "\n"
 
@@ -209,25 +213,25 @@ def _list_public_annotations(one: type) -> Iterator[tuple[str, str]]:
             yield name, str(kind)
 
 
-def _render_property_rows(one: type) -> Iterator[str]:
+def _render_python_api_property_rows(one: type) -> Iterator[str]:
     for name, member in one.__dict__.items():
         if isinstance(member, property) and not name.startswith("_"):
             kind = inspect.signature(member.fget).return_annotation if member.fget else ""
             yield f"| `{name}: {_escape_table_cell(kind)}` | {_format_docstring_cell(member)} |\n"
 
 
-def _render_method_rows(one: type) -> Iterator[str]:
+def _render_python_api_method_rows(one: type) -> Iterator[str]:
     """Yield rows for methods with a docstring; a constructor is shown with the name of its class."""
     for name, member in one.__dict__.items():
         function = getattr(member, "__func__", member)
         is_public = not name.startswith("_") or (name == "__init__" and one is not Finding)
         if inspect.isfunction(function) and is_public and function.__doc__:
             called = one.__name__ if name == "__init__" else name
-            signature = _escape_table_cell(_format_method_signature(function))
+            signature = _escape_table_cell(_format_python_api_signature(function))
             yield f"| `{called}{signature}` | {_format_docstring_cell(function)} |\n"
 
 
-def _format_method_signature(function: Any) -> str:
+def _format_python_api_signature(function: Any) -> str:
     """Return `(folder: str = ".")`, with the types as written."""
     shown, signature = [], inspect.signature(function)
     parameters = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]

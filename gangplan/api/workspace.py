@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import clock
-from gangplan.api.checks import check_something, examine_workspace, resolve_day, write_or_compare_tree
-from gangplan.api.job import TrainingJob, format_job_file, load_jobs
+from gangplan.api.checks import (
+    examine_workspace,
+    require_something_checked,
+    resolve_day,
+    write_or_compare_rendered_tree,
+)
+from gangplan.api.job import TrainingJob, format_job_file, load_jobs_as_python_values
 from gangplan.engines import check_engine
 from gangplan.errors import UserError
 from gangplan.findings import Finding
@@ -17,10 +22,10 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.team_room import compute_quota_rooms
 from gangplan.records import dataclass
-from gangplan.report.json import build_findings_part
-from gangplan.report.plan import build_plan_document
+from gangplan.report.json import build_findings_json
+from gangplan.report.plan import build_plan_json
 from gangplan.spec.root import locate_workspace_root
-from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.draft import create_draft_copy_of_workspace
 from gangplan.starter.new import NewFile, check_new_file
 from gangplan.starter.write import write_new_files
 from gangplan.workspace import Workspace as Read
@@ -87,7 +92,7 @@ class Workspace:
     def jobs(self) -> dict[str, TrainingJob]:
         """Return every job by its file, without sweeps and templates. Raises UserError for a file that cannot
         be read."""
-        return load_jobs(self._read())
+        return load_jobs_as_python_values(self._read())
 
     def validate(
         self,
@@ -105,7 +110,7 @@ class Workspace:
         if not isinstance(today, str | None):
             raise TypeError(f"today is {today!r}; write a text, such as '{clock.read_today()}'")
         result, _ = examine_workspace(request, resolve_day(today), [])
-        check_something(request, result)
+        require_something_checked(request, result)
         return list(result.findings)
 
     def plan(
@@ -121,7 +126,7 @@ class Workspace:
         self, *, clusters: str | Sequence[str] = (), teams: str | Sequence[str] = (), check: bool = False
     ) -> Rendering:
         """Write `rendered/`; with `check` only compare it, as `gangplan render --check` does."""
-        result, is_done = write_or_compare_tree(self._request((), clusters, teams), None, check)
+        result, is_done = write_or_compare_rendered_tree(self._request((), clusters, teams), None, check)
         files = {one.path: one.outcome.value for one in result.changes} if is_done else {}
         return Rendering(list(result.findings), dict(sorted(files.items())))
 
@@ -145,9 +150,9 @@ class Workspace:
         `image` names one of the catalog, and `command` is what ranks run where the source does not say it.
         Raises UserError if the source cannot be imported, TypeError if it is no dict.
         """
-        from gangplan.api.importing import import_value  # few programs import
+        from gangplan.api.importing import import_job_from_python_value  # few programs import
 
-        batch = import_value(self.root, kind, source, team, image, command)
+        batch = import_job_from_python_value(self.root, kind, source, team, image, command)
         (one,) = batch.imported
         percent = {cluster: same.percent for cluster, same in one.runs.items()}
         draft = self.draft(team, one.draft.name, TrainingJob.from_yaml(one.text))
@@ -208,14 +213,14 @@ class Draft:
 
     def plan(self) -> dict[str, Any]:
         """Return its plan on each cluster, as `gangplan plan --format json` would print it."""
-        with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+        with create_draft_copy_of_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             return _build_plan_with_findings(
                 preview_render(Request(folder, specs=(self.file,), engine="serial"))
             )
 
     def render(self) -> dict[str, str]:
         """Return the files of its runs, by their paths in rendered/. Raises InvalidError."""
-        with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+        with create_draft_copy_of_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             result = preview_render(Request(folder, specs=(self.file,), engine="serial"))
         if result.has_errors:
             raise InvalidError(result.findings)
@@ -231,7 +236,7 @@ class Draft:
         return self.workspace.root / self.file
 
     def _judged(self) -> list[Finding]:
-        with create_temporary_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
+        with create_draft_copy_of_workspace(self.workspace.root, {self.file: self.to_yaml()}) as folder:
             request = Request(folder, specs=(self.file,), engine="serial")
             return list(examine_workspace(request, resolve_day(clock.read_today()), [])[0].findings)
 
@@ -261,6 +266,6 @@ def _convert_to_name_tuple(what: str, given: str | Sequence[str]) -> tuple[str, 
 def _build_plan_with_findings(result: Result) -> dict[str, Any]:
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
     return {
-        **build_plan_document(runs, rooms=compute_quota_rooms(result)),
-        **build_findings_part(result.findings),
+        **build_plan_json(runs, rooms=compute_quota_rooms(result)),
+        **build_findings_json(result.findings),
     }

@@ -105,7 +105,7 @@ _KEPT = frozenset(
 )
 
 
-def declare_variables(
+def declare_cel_policy_variables(
     *, has_params: bool, has_authorizer: bool = True, composed: Mapping[str, Type] | None = None
 ) -> dict[str, Type]:
     """Return the variables of a policy's expressions with their types.

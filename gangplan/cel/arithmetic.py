@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.cel.clock import add_to_timestamp, subtract_timestamps
+from gangplan.cel.clock import add_to_timestamp, subtract_cel_timestamps
 from gangplan.cel.errors import EvalError, UnknownError
 from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
 from gangplan.cel.operators import NO_OVERLOAD, NUMBER_TYPES, build_operator_error
@@ -84,7 +84,7 @@ def subtract(left: object, right: object) -> object:
         if one is Duration:
             return Duration(integer(left.nanoseconds - right.nanoseconds))  # type: ignore[attr-defined]
         if one is Timestamp:
-            return subtract_timestamps(left, right)  # type: ignore[arg-type]
+            return subtract_cel_timestamps(left, right)  # type: ignore[arg-type]
     if one is Timestamp and other is Duration:
         return add_to_timestamp(left, integer(-right.nanoseconds))  # type: ignore[arg-type, attr-defined]
     if one in NUMBER_TYPES:
@@ -137,7 +137,7 @@ def towards_zero(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def take_remainder(left: object, right: object) -> object:
+def compute_cel_remainder(left: object, right: object) -> object:
     """Return the remainder of two integers of one kind, with the sign of the left one."""
     one = type(left)
     if one is not int and one is not Uint:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gangplan.cel.attributes import check_key, select_entry, select_if_present
+from gangplan.cel.attributes import check_cel_index_type, select_cel_entry, select_cel_entry_if_present
 from gangplan.cel.frame import Frame, is_member
 from gangplan.cel.plan import (
     CallPlan,
@@ -39,14 +39,14 @@ from gangplan.cel.seen import (
     EvaluatedVariables,
     SeenValue,
     StopError,
-    build_call_reader,
+    build_cel_call_reader,
     build_entry_reader,
     expect_bool,
     is_mixed,
-    lift_value,
-    measure_range,
+    lift_cel_value,
+    measure_cel_loop_range,
     merge_sources,
-    tag_with_type,
+    tag_cel_value_with_type,
 )
 from gangplan.cel.values import OPTIONAL_NONE, Optional
 from gangplan.cel.way import QuestionPath
@@ -90,7 +90,11 @@ class Asker(QuestionPath):
         if value.number >= 0:
             return list(self.spread(value.number))
         read = value.read
-        self.test(value.sources, lambda values: measure_range(read(values)), measure_range(value.value))
+        self.test(
+            value.sources,
+            lambda values: measure_cel_loop_range(read(values)),
+            measure_cel_loop_range(value.value),
+        )
         return [
             SeenValue(entry, value.sources, build_entry_reader(read, place))
             for place, entry in enumerate(value.value)
@@ -199,11 +203,11 @@ class Asker(QuestionPath):
             return self._function_selected(value, key)
         if not isinstance(value, dict | list | tuple):
             raise StopError
-        return select_if_present(value, check_key(key))
+        return select_cel_entry_if_present(value, check_cel_index_type(key))
 
     def _function_selected(self, value: Any, key: Any) -> tuple[bool, Any]:
         """Return whether an entry exists in a function's result or under a seen key, and the entry."""
-        container, index = lift_value(value), lift_value(key)
+        container, index = lift_cel_value(value), lift_cel_value(key)
         sources = merge_sources(container, index)
         read, read_key = container.read, index.read
 
@@ -211,15 +215,15 @@ class Asker(QuestionPath):
             held = read(values)
             if type(held) is not dict and type(held) is not list:
                 raise UnforeseenPathError
-            return select_if_present(held, check_key(read_key(values)))[0]
+            return select_cel_entry_if_present(held, check_cel_index_type(read_key(values)))[0]
 
         is_there = self.test(sources, ask, ask(self.values))
         if not is_there:
             return False, None
         return True, SeenValue(
-            select_entry(container.value, index.value),
+            select_cel_entry(container.value, index.value),
             sources,
-            lambda values: select_entry(read(values), check_key(read_key(values))),
+            lambda values: select_cel_entry(read(values), check_cel_index_type(read_key(values))),
         )
 
     def _is_told(self, sources: tuple[int, ...]) -> bool:
@@ -231,7 +235,11 @@ class Asker(QuestionPath):
         (number,) = sources
         if number not in self._told:
             self._told.add(number)
-            self.test(sources, lambda values: tag_with_type(values[number]), tag_with_type(value))
+            self.test(
+                sources,
+                lambda values: tag_cel_value_with_type(values[number]),
+                tag_cel_value_with_type(value),
+            )
         return True
 
     # Functions
@@ -254,13 +262,13 @@ class Asker(QuestionPath):
         """Apply a function to values, now and again for every object that takes this path."""
         if not any(map(is_mixed, arguments)):
             return call(*arguments)
-        parts = [lift_value(argument) for argument in arguments]
+        parts = [lift_cel_value(argument) for argument in arguments]
         sources = merge_sources(*parts)
         is_told = not sources or (self._is_long and self._is_told(sources))
         result = call(*(one.value for one in parts))
         if is_told:
             return result
-        apply = build_call_reader(call, [one.read for one in parts])
+        apply = build_cel_call_reader(call, [one.read for one in parts])
 
         def ask(values: PathValues) -> NodeAnswer:
             found = apply(values)

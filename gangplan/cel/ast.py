@@ -103,7 +103,7 @@ class Comprehension(AstNode):
     macro: str
 
 
-def list_children(node: AstNode) -> tuple[AstNode, ...]:
+def list_cel_child_nodes(node: AstNode) -> tuple[AstNode, ...]:
     """Return the nodes directly under a node, in the order in which cel-go visits them."""
     match node:
         case Select(operand=operand):
@@ -124,5 +124,5 @@ def list_children(node: AstNode) -> tuple[AstNode, ...]:
 def walk_nodes(node: AstNode) -> Iterator[AstNode]:
     """Yield a node and all nodes below it."""
     yield node
-    for child in list_children(node):
+    for child in list_cel_child_nodes(node):
         yield from walk_nodes(child)

@@ -6,33 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.operators import convert_list_index, find_map_entry, format_value
+from gangplan.cel.operators import convert_cel_list_index, find_cel_map_entry, format_cel_value
 from gangplan.cel.values import Uint, go_type_of, runtime_kind_of
 
 _KEYS = frozenset((str, int, Uint, bool, float))
 
 
-def select_entry(value: Any, key: Any) -> Any:
+def select_cel_entry(value: Any, key: Any) -> Any:
     """Return the entry of a map or list. Raises `EvalError` if it is missing."""
-    found, entry = select_if_present(value, key)
+    found, entry = select_cel_entry_if_present(value, key)
     if found:
         return entry
     if isinstance(value, list | tuple):
-        raise EvalError(f"index out of bounds: {format_value(key)}")
-    raise EvalError(f"no such key: {format_value(key)}")
+        raise EvalError(f"index out of bounds: {format_cel_value(key)}")
+    raise EvalError(f"no such key: {format_cel_value(key)}")
 
 
-def select_if_present(value: Any, key: Any) -> tuple[bool, Any]:
+def select_cel_entry_if_present(value: Any, key: Any) -> tuple[bool, Any]:
     """Return whether an entry exists, and the entry. Raises `EvalError` if a list's key is not a number."""
     if isinstance(value, Mapping):
-        return find_map_entry(value, key)
+        return find_cel_map_entry(value, key)
     if isinstance(value, list | tuple):
-        index = convert_list_index(key)
+        index = convert_cel_list_index(key)
         return (True, value[index]) if 0 <= index < len(value) else (False, None)
     return False, None
 
 
-def check_key(key: object) -> Any:
+def check_cel_index_type(key: object) -> Any:
     """Return an evaluated index. Raises `EvalError` if its type cannot be an index."""
     if type(key) in _KEYS:
         return key

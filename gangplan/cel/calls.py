@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gangplan.cel.closures import BuildStep, Closure, build_measured
+from gangplan.cel.closures import BuildStep, Closure, build_measured_cel_closure
 from gangplan.cel.cost import can_crash
 from gangplan.cel.frame import EVALUATION_FAILURES, Frame
-from gangplan.cel.operators import is_equal, is_greater, is_greater_or_equal, is_less, is_less_or_equal
+from gangplan.cel.operators import (
+    is_equal_cel_value,
+    is_greater,
+    is_greater_or_equal,
+    is_less,
+    is_less_or_equal,
+)
 from gangplan.cel.plan import CallPlan, Constant
 
 _ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], bool]]] = {
@@ -19,13 +25,13 @@ _ORDER: dict[str, tuple[Callable[[Any, Any], bool], Callable[[object, object], b
 }
 
 
-def build_call(plan: CallPlan, build: BuildStep) -> Closure:
+def build_cel_call_closure(plan: CallPlan, build: BuildStep) -> Closure:
     """Build the closure of a call."""
     arguments = [build(argument) for argument in plan.arguments]
     if can_crash(plan.overload):
         return _build_crashing_call(plan, build)
     if plan.function == "@not_strictly_false":
-        return build_measured(plan)
+        return build_measured_cel_closure(plan)
     if plan.function in ("_==_", "_!=_"):
         return _build_equality_closure(plan, arguments[0], arguments[1])
     if plan.function in _ORDER:
@@ -48,10 +54,10 @@ def _build_equality_closure(plan: CallPlan, left: Closure, right: Closure) -> Cl
 
         def with_text(frame: Frame) -> bool:
             value = left(frame)
-            return (value == text if type(value) is str else is_equal(value, text)) is wanted
+            return (value == text if type(value) is str else is_equal_cel_value(value, text)) is wanted
 
         return with_text
-    return lambda frame: is_equal(left(frame), right(frame)) is wanted
+    return lambda frame: is_equal_cel_value(left(frame), right(frame)) is wanted
 
 
 def _build_comparison_closure(function: str, left: Closure, right: Closure) -> Closure:
@@ -70,7 +76,7 @@ def _build_crashing_call(plan: CallPlan, build: BuildStep) -> Closure:
     """Build a call in which a failed argument may end all evaluation; the measured step decides whether it
     does."""
     arguments = [build(argument) for argument in plan.arguments]
-    call, slow = plan.call, build_measured(plan)
+    call, slow = plan.call, build_measured_cel_closure(plan)
 
     def run(frame: Frame) -> Any:
         try:

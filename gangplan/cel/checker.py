@@ -24,7 +24,7 @@ from gangplan.cel.declarations import find_overloads
 from gangplan.cel.errors import CompileError
 from gangplan.cel.lexer import CEL_RESERVED_WORDS
 from gangplan.cel.resolution import Resolution
-from gangplan.cel.scopes import Scopes, find_qualified_name
+from gangplan.cel.scopes import Scopes, find_qualified_cel_name
 from gangplan.cel.types import (
     BOOL,
     BYTES,
@@ -42,7 +42,7 @@ from gangplan.cel.types import (
     map_of,
     optional_of,
 )
-from gangplan.cel.unify import describe_type, is_wild, type_kind_of, unwrap_optional
+from gangplan.cel.unify import cel_type_kind_of, describe_cel_type, is_wild, unwrap_optional
 from gangplan.cel.values import Uint
 
 _CONSTANTS: dict[type, Type] = {
@@ -56,7 +56,7 @@ _CONSTANTS: dict[type, Type] = {
 }
 
 
-def check_types(node: AstNode, text: str, variables: Mapping[str, Type], minor: int) -> Checked:
+def check_cel_types(node: AstNode, text: str, variables: Mapping[str, Type], minor: int) -> Checked:
     """Return the types of a tree with these variables on a server of Kubernetes 1.`minor`.
 
     Raises `CompileError` if something does not fit, with issues in the order of the text.
@@ -122,7 +122,7 @@ class _Checker(Resolution):
         return node if found[0] == node.name else Ident(node.id, node.offset, found[0])
 
     def select(self, node: Select) -> AstNode:
-        name = find_qualified_name(node)
+        name = find_qualified_cel_name(node)
         found = self.scopes.find(name) if name is not None else None
         if found is not None:
             self.types[node.id] = found[1]
@@ -150,16 +150,16 @@ class _Checker(Resolution):
         result = DYN
         if isinstance(target, ObjectType):
             result = self.object_field(node, target, name)
-        elif type_kind_of(target) == "map":
+        elif cel_type_kind_of(target) == "map":
             result = target.parameters[1]
-        elif type_kind_of(target) == "struct":
+        elif cel_type_kind_of(target) == "struct":
             self.complain(node, f"unexpected failed resolution of '{target.name}'")
             result = ERROR_TYPE
         elif target.__class__ is Parameter:
             # The parameter becomes dyn, so that nothing later gives it a type without fields.
             self.bindings.assign((DYN,), (target,))
         elif not is_wild(target):
-            self.complain(node, f"type '{describe_type(target)}' does not support field selection")
+            self.complain(node, f"type '{describe_cel_type(target)}' does not support field selection")
         return optional_of(result) if was_optional or is_optional else result
 
     def object_field(self, node: AstNode, target: ObjectType, name: str) -> Type:
@@ -176,7 +176,7 @@ class _Checker(Resolution):
     def call(self, node: Call) -> AstNode:
         arguments = tuple(map(self.check, node.arguments))
         function, target = node.function.removeprefix("."), node.target
-        prefix = find_qualified_name(target) if target is not None else None
+        prefix = find_qualified_cel_name(target) if target is not None else None
         qualified = f"{prefix}.{function}".removeprefix(".")
         if prefix is not None and find_overloads(qualified, self.minor):
             function, target = qualified, None
@@ -240,16 +240,18 @@ class _Checker(Resolution):
         """Return the types of a loop's variables from what it iterates over."""
         over = self.bindings.substitute(self.types[node.range.id])
         types = (DYN, DYN)
-        if type_kind_of(over) == "list":
+        if cel_type_kind_of(over) == "list":
             element = over.parameters[0]
             types = (INT, element) if node.variable2 else (element, DYN)
-        elif type_kind_of(over) == "map":
+        elif cel_type_kind_of(over) == "map":
             types = (over.parameters[0], over.parameters[1])
         elif is_wild(over) or over.__class__ is Parameter:
             self.bindings.assign((DYN,), (over,))
         else:
             must = "(must be list, map, or dynamic)"
-            message = f"expression of type '{describe_type(over)}' cannot be range of a comprehension {must}"
+            message = (
+                f"expression of type '{describe_cel_type(over)}' cannot be range of a comprehension {must}"
+            )
             self.complain(node.range, message)
             types = (ERROR_TYPE, ERROR_TYPE)
         variables = {node.variable: types[0]}

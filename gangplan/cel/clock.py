@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gangplan.cel.errors import EvalError
-from gangplan.cel.numbers import INT_MAX, INT_MIN, format_plain_float
+from gangplan.cel.numbers import INT_MAX, INT_MIN, format_plain_cel_double
 from gangplan.cel.values import Duration, Timestamp
 
 SECOND = 10**9
@@ -67,7 +67,7 @@ def parse_go_duration(text: str) -> Duration | None:
         whole, dot, fraction, unit = match[1], match[2], match[3] or "", match[4]
         if (not whole and not fraction) or unit not in _UNITS or not (whole or dot):
             return None
-        amount = _compute_part_nanoseconds(whole, fraction, _UNITS[unit])
+        amount = _compute_duration_part_nanoseconds(whole, fraction, _UNITS[unit])
         if amount is None or (total := total + amount) > 2**63:
             return None
         rest = rest[match.end() :]
@@ -76,7 +76,7 @@ def parse_go_duration(text: str) -> Duration | None:
     return Duration(total) if total <= INT_MAX else None
 
 
-def _compute_part_nanoseconds(whole: str, fraction: str, unit: int) -> int | None:
+def _compute_duration_part_nanoseconds(whole: str, fraction: str, unit: int) -> int | None:
     """Return one part in nanoseconds; the fraction is computed in float64, as in Go."""
     number = int(whole or "0") if len(whole) < 30 else 2**64
     if number > 2**63 // unit:
@@ -117,13 +117,13 @@ def _convert_duration_to_float(duration: Duration, unit: int) -> float:
 
 def write_duration(duration: Duration) -> str:
     """Return `string(duration)` in seconds, such as `5400s`."""
-    return format_plain_float(count_seconds(duration)) + "s"
+    return format_plain_cel_double(count_seconds(duration)) + "s"
 
 
 # Timestamps
 
 
-def parse_timestamp(text: str) -> Timestamp | None:
+def parse_cel_timestamp(text: str) -> Timestamp | None:
     """Parse RFC 3339 as Go does; return None where that fails. Raises `EvalError` outside the years 1 to
     9999."""
     match = _RFC3339.fullmatch(text)
@@ -186,7 +186,7 @@ def add_to_timestamp(timestamp: Timestamp, nanoseconds: int) -> Timestamp:
     return Timestamp(total, timestamp.offset)
 
 
-def subtract_timestamps(later: Timestamp, earlier: Timestamp) -> Duration:
+def subtract_cel_timestamps(later: Timestamp, earlier: Timestamp) -> Duration:
     """Return the duration between two timestamps; more than 292 years overflow, as int64 nanoseconds do."""
     seconds = later.nanoseconds // SECOND - earlier.nanoseconds // SECOND
     total = later.nanoseconds - earlier.nanoseconds

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gangplan.cel.attributes import check_key, select_entry, select_if_present
+from gangplan.cel.attributes import check_cel_index_type, select_cel_entry, select_cel_entry_if_present
 from gangplan.cel.errors import EvalError
 from gangplan.cel.frame import EVALUATION_FAILURES, Frame, is_member
 from gangplan.cel.measuring import Meter
@@ -32,7 +32,7 @@ Closure = Callable[[Frame], Any]
 BuildStep = Callable[[PlanStep], Closure]
 
 
-def build_measured(plan: PlanStep) -> Closure:
+def build_measured_cel_closure(plan: PlanStep) -> Closure:
     """Build a closure that evaluates one step with measuring.py."""
 
     def run(frame: Frame) -> Any:
@@ -44,7 +44,7 @@ def build_measured(plan: PlanStep) -> Closure:
     return run
 
 
-def build_attribute(plan: Variable | Relative, build: BuildStep) -> Closure:
+def build_cel_attribute_closure(plan: Variable | Relative, build: BuildStep) -> Closure:
     """Build the closure of a name or selection."""
     if isinstance(plan, Variable):
         slot = plan.slot
@@ -73,7 +73,7 @@ def build_attribute(plan: Variable | Relative, build: BuildStep) -> Closure:
 
 def _build_path_closure(base: Closure, keys: tuple[str, ...]) -> Closure:
     def run(frame: Frame) -> Any:
-        return follow(base(frame), keys)
+        return select_cel_field_path(base(frame), keys)
 
     return run
 
@@ -86,7 +86,7 @@ def _build_slot_path_closure(slot: int, keys: tuple[str, ...]) -> Closure:
             value = frame[slot]
             if type(value) is dict and key in value:
                 return value[key]
-            return follow(value, keys)
+            return select_cel_field_path(value, keys)
 
         return one
 
@@ -96,25 +96,25 @@ def _build_slot_path_closure(slot: int, keys: tuple[str, ...]) -> Closure:
             for key in keys:
                 value = value[key]
         except (KeyError, TypeError, AttributeError):
-            return follow(frame[slot], keys)
+            return select_cel_field_path(frame[slot], keys)
         return value
 
     return run
 
 
-def follow(value: Any, keys: tuple[str, ...]) -> Any:
+def select_cel_field_path(value: Any, keys: tuple[str, ...]) -> Any:
     """Return the value at a path of fields; through an optional value it stays optional."""
     if type(value) is Optional:
         if not value.present:
             return value
         value = value.value
         for key in keys:
-            found, value = select_if_present(value, key)
+            found, value = select_cel_entry_if_present(value, key)
             if not found:
                 return OPTIONAL_NONE
         return Optional(True, value)
     for key in keys:
-        value = select_entry(value, key)
+        value = select_cel_entry(value, key)
     return value
 
 
@@ -122,11 +122,11 @@ def _build_presence_closure(base: Closure, keys: tuple[str, ...], last: str) -> 
     def run(frame: Frame) -> Any:
         value = base(frame)
         if type(value) is Optional:
-            value = follow(value, (*keys, last))
+            value = select_cel_field_path(value, (*keys, last))
             return value.present
         for key in keys:
-            value = value[key] if type(value) is dict and key in value else select_entry(value, key)
-        return last in value if type(value) is dict else select_if_present(value, last)[0]
+            value = value[key] if type(value) is dict and key in value else select_cel_entry(value, key)
+        return last in value if type(value) is dict else select_cel_entry_if_present(value, last)[0]
 
     return run
 
@@ -149,22 +149,22 @@ def _build_qualifier_closure(base: Closure, plan: Variable | Relative, build: Bu
             value = value.value
         for key, index, is_optional, test in steps:
             if index is not None:
-                key = check_key(index(frame))
+                key = check_cel_index_type(index(frame))
             optional = optional or is_optional
             if optional or test:
-                present, value = select_if_present(value, key)
+                present, value = select_cel_entry_if_present(value, key)
                 if test:
                     return present
                 if not present:
                     return OPTIONAL_NONE
             else:
-                value = select_entry(value, key)
+                value = select_cel_entry(value, key)
         return Optional(True, value) if optional else value
 
     return run
 
 
-def build_conditional(plan: Conditional, build: BuildStep) -> Closure:
+def build_cel_conditional_closure(plan: Conditional, build: BuildStep) -> Closure:
     """Build the closure of `condition ? yes : no`."""
     condition, yes, no = build(plan.condition), build(plan.yes), build(plan.no)
 
@@ -179,11 +179,11 @@ def build_conditional(plan: Conditional, build: BuildStep) -> Closure:
     return run
 
 
-def build_logic(plan: Logic, build: BuildStep) -> Closure:
+def build_cel_logic_closure(plan: Logic, build: BuildStep) -> Closure:
     """Build the closure of `&&` or `||`: an error counts only if the other side does not decide."""
     left, right = (build(term) for term in plan.terms)
     absorbing = plan.absorbing
-    slow = build_measured(plan)
+    slow = build_measured_cel_closure(plan)
 
     def run(frame: Frame) -> Any:
         try:
@@ -202,7 +202,7 @@ def build_logic(plan: Logic, build: BuildStep) -> Closure:
     return run
 
 
-def build_fallback(plan: Fallback, build: BuildStep) -> Closure:
+def build_cel_fallback_closure(plan: Fallback, build: BuildStep) -> Closure:
     """Build the closure of `or` or `orValue`."""
     optional, other, unwraps = build(plan.optional), build(plan.other), plan.unwraps
 
@@ -217,7 +217,7 @@ def build_fallback(plan: Fallback, build: BuildStep) -> Closure:
     return run
 
 
-def build_membership(plan: Membership, build: BuildStep) -> Closure:
+def build_cel_membership_closure(plan: Membership, build: BuildStep) -> Closure:
     """Build the closure of `in` with a list of constants."""
     value_of, members = build(plan.value), plan.members
     texts = frozenset(value for _, value in members if isinstance(value, str))
@@ -229,10 +229,10 @@ def build_membership(plan: Membership, build: BuildStep) -> Closure:
     return run
 
 
-def build_list(plan: NewList, build: BuildStep) -> Closure:
+def build_cel_list_closure(plan: NewList, build: BuildStep) -> Closure:
     """Build the closure of `[a, b]`."""
     if plan.optional:
-        return build_measured(plan)
+        return build_measured_cel_closure(plan)
     elements = [build(element) for element in plan.elements]
     if len(elements) == 1:
         only = elements[0]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.cel import admission
-from gangplan.cel.declarations import read_type
+from gangplan.cel.declarations import parse_cel_type
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError, EvalError, UnknownError
 from gangplan.cel.program import CelProgram
-from gangplan.cel.recorded import format_recorded_value, is_recorded_value
+from gangplan.cel.recorded import format_recorded_value, is_recorded_cel_value
 from gangplan.cel.types import DYN, Type
 from gangplan.records import dataclass
 
@@ -80,7 +80,7 @@ class Runner:
         """Return how our answer differs from the recorded one, or None if it does not."""
         expression = case["expr"]
         answer = self.answer(expression)
-        text = _describe_outcome_difference(case, answer)
+        text = _describe_cel_conformance_difference(case, answer)
         if not text:
             return None
         reason = self.reason(case, answer)
@@ -99,15 +99,15 @@ class Runner:
             return _LOST
         program = self.environment.compile(case["expr"])
         for variables in _iterate_map_orderings(self.variables):
-            if not _describe_outcome_difference(case, _evaluate_cel_program(program, variables)):
+            if not _describe_cel_conformance_difference(case, _evaluate_cel_program(program, variables)):
                 return _MAP_ORDER
         return ""
 
 
 def _read_variable_types(data: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Type]:
     if "declare" in data:
-        return {name: read_type(text) for name, text in data["declare"].items()}
-    return dict.fromkeys(variables, DYN) | admission.declare_variables(has_params=True)
+        return {name: parse_cel_type(text) for name, text in data["declare"].items()}
+    return dict.fromkeys(variables, DYN) | admission.declare_cel_policy_variables(has_params=True)
 
 
 def _evaluate_cel_program(program: CelProgram, variables: Mapping[str, Any]) -> RecordedOutcome:
@@ -121,7 +121,7 @@ def _evaluate_cel_program(program: CelProgram, variables: Mapping[str, Any]) -> 
     return RecordedOutcome("value", type_, value, cost)
 
 
-def _describe_outcome_difference(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
+def _describe_cel_conformance_difference(case: Mapping[str, Any], answer: RecordedOutcome) -> str:
     """Return the first difference as `wanted X, got Y`; empty if they agree."""
     wanted = "compile-error" if case["outcome"] in _REFUSED else case["outcome"]
     if wanted != answer.outcome:
@@ -130,7 +130,7 @@ def _describe_outcome_difference(case: Mapping[str, Any], answer: RecordedOutcom
         return ""
     if case.get("type") not in (None, answer.type):
         return f"wanted type {case['type']}, got {answer.type}"
-    if wanted == "value" and "value" in case and not is_recorded_value(case["value"], answer.value):
+    if wanted == "value" and "value" in case and not is_recorded_cel_value(case["value"], answer.value):
         return f"wanted {case['value']!r}, got {format_recorded_value(answer.value)}"
     if case.get("error") not in (None, answer.error) and wanted == "runtime-error":
         return f"wanted error {case['error']!r}, got {answer.error!r}"
@@ -164,7 +164,7 @@ def run(data: Mapping[str, Any]) -> list[Difference]:
     return [difference for difference in found if difference is not None]
 
 
-def report(count: int, differences: Sequence[Difference]) -> str:
+def format_cel_conformance_report(count: int, differences: Sequence[Difference]) -> str:
     """Return the score and every difference as text."""
     explained = [difference for difference in differences if difference.reason]
     failed = len(differences) - len(explained)
@@ -175,14 +175,14 @@ def report(count: int, differences: Sequence[Difference]) -> str:
     return "\n".join(lines)
 
 
-def run_conformance(arguments: Sequence[str]) -> int:
+def run_cel_conformance_cases(arguments: Sequence[str]) -> int:
     """Run the cases of the named file and print the score."""
     if len(arguments) != 1:
         print("usage: python -m gangplan.cel.conformance FILE", file=sys.stderr)
         return 2
     try:
         data = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-        wrong = _describe_malformed_answers(data)
+        wrong = _describe_malformed_cel_conformance_file(data)
         differences = [] if wrong else run(data)
     except OSError as error:
         wrong = f"it cannot be read: {error.strerror}"
@@ -191,11 +191,11 @@ def run_conformance(arguments: Sequence[str]) -> int:
     if wrong:
         print(f"{arguments[0]}: nothing was checked: {wrong}", file=sys.stderr)
         return 2
-    _print_despite_closed_pipe(report(len(data["cases"]), differences))
+    _print_despite_closed_pipe(format_cel_conformance_report(len(data["cases"]), differences))
     return 1 if any(not difference.reason for difference in differences) else 0
 
 
-def _describe_malformed_answers(data: object) -> str:
+def _describe_malformed_cel_conformance_file(data: object) -> str:
     """Return what is wrong with a document of recorded answers; empty if nothing is."""
     if not isinstance(data, dict):
         return "it holds no JSON object; wanted are the keys kubernetes and cases"
@@ -222,4 +222,4 @@ def _print_despite_closed_pipe(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run_conformance(sys.argv[1:]))
+    sys.exit(run_cel_conformance_cases(sys.argv[1:]))

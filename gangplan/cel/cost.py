@@ -28,7 +28,7 @@ Values = Sequence[object]
 Cost = Callable[[Values, object], int]
 
 
-def size(value: object) -> int:
+def measure_cel_value_size(value: object) -> int:
     """Return the number of characters, bytes, elements or entries; 1 for anything without a size."""
     if isinstance(value, str | bytes | list | tuple | Mapping):
         return len(value)
@@ -43,15 +43,15 @@ def _size_inside(value: object) -> int:
     """Return the size of a value; for an optional with a value, that of the value."""
     while isinstance(value, Optional) and value.present:
         value = value.value
-    return size(value)
+    return measure_cel_value_size(value)
 
 
 def _build_reading_cost(times: float) -> Cost:
     """Return the cost of reading the first argument so many times."""
-    return lambda values, result: ceil(float(size(values[0])) * times * _PER_CHARACTER)
+    return lambda values, result: ceil(float(measure_cel_value_size(values[0])) * times * _PER_CHARACTER)
 
 
-def _compute_traversal_cost(value: object, known: dict[int, int] | None = None) -> int:
+def _compute_cel_traversal_cost(value: object, known: dict[int, int] | None = None) -> int:
     """Return the cost of visiting every scalar once, strings by their bytes.
 
     `known` are the costs of parts that may be shared, by their ids.
@@ -65,7 +65,7 @@ def _compute_traversal_cost(value: object, known: dict[int, int] | None = None) 
     known = {} if known is None else known
     if id(value) not in known:
         parts = [part for entry in value.items() for part in entry] if isinstance(value, Mapping) else value
-        known[id(value)] = sum(_compute_traversal_cost(part, known) for part in parts)
+        known[id(value)] = sum(_compute_cel_traversal_cost(part, known) for part in parts)
     return known[id(value)]
 
 
@@ -77,15 +77,19 @@ def _compute_format_check_cost(values: Values, result: object) -> int:
     form = values[0]
     if not isinstance(form, NamedFormat):
         return 1
-    return _compute_regex_cost(size(values[1]), form.size)
+    return _compute_regex_cost(measure_cel_value_size(values[1]), form.size)
 
 
 def _compute_contains_ip_cost(values: Values, result: object) -> int:
-    return ceil(float(2 * size(values[0])) * _PER_CHARACTER)
+    return ceil(float(2 * measure_cel_value_size(values[0])) * _PER_CHARACTER)
 
 
 def _compute_contains_cidr_cost(values: Values, result: object) -> int:
-    return _compute_contains_ip_cost(values, result) + ceil(float(size(values[0])) * _PER_CHARACTER) + 1
+    return (
+        _compute_contains_ip_cost(values, result)
+        + ceil(float(measure_cel_value_size(values[0])) * _PER_CHARACTER)
+        + 1
+    )
 
 
 # By function: the costs of k8s.io/apiserver, which come before cel-go's core.
@@ -93,7 +97,7 @@ _NOMINAL: Cost = lambda values, result: 1  # noqa: E731
 _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(
         ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"),
-        lambda values, result: _compute_traversal_cost(values[0]),
+        lambda values, result: _compute_cel_traversal_cost(values[0]),
     ),
     **dict.fromkeys(
         ("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR"),
@@ -101,9 +105,12 @@ _BY_FUNCTION: dict[str, Cost] = {
     ),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _build_reading_cost(1)),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _build_reading_cost(2)),
-    "join": lambda values, result: ceil(float(size(result)) * 2 * _PER_CHARACTER),
+    "join": lambda values, result: ceil(float(measure_cel_value_size(result)) * 2 * _PER_CHARACTER),
     **dict.fromkeys(
-        ("find", "findAll"), lambda values, result: _compute_regex_cost(size(values[0]), size(values[1]))
+        ("find", "findAll"),
+        lambda values, result: _compute_regex_cost(
+            measure_cel_value_size(values[0]), measure_cel_value_size(values[1])
+        ),
     ),
     "validate": _compute_format_check_cost,
 }
@@ -122,14 +129,14 @@ def _compute_allocation_cost(factor: float, count: int) -> int:
 
 
 def _compute_new_list_cost(values: Values, result: object) -> int:
-    return _compute_allocation_cost(1, size(result))
+    return _compute_allocation_cost(1, measure_cel_value_size(result))
 
 
 def _compute_flatten_cost(values: Values, result: object) -> int:
     depth = values[1] if len(values) > 1 else 1
     if not isinstance(depth, int):
         raise CrashError("interface conversion: ref.Val is *types.Err, not types.Int")
-    return _compute_allocation_cost(depth, size(values[0]))
+    return _compute_allocation_cost(depth, measure_cel_value_size(values[0]))
 
 
 def _build_self_comparison_cost(index: int) -> Cost:
@@ -146,7 +153,9 @@ def _build_self_comparison_cost(index: int) -> Cost:
 
 
 def _build_set_comparison_cost(factor: int) -> Cost:
-    return lambda values, result: 1 + size(values[0]) * size(values[1]) * factor
+    return lambda values, result: (
+        1 + measure_cel_value_size(values[0]) * measure_cel_value_size(values[1]) * factor
+    )
 
 
 def _compute_first_argument_cost(values: Values, result: object) -> int:
@@ -202,7 +211,7 @@ def can_crash(overload: str) -> bool:
     )
 
 
-def find_cost_function(function: str, overload: str) -> Cost:
+def find_cel_cost_function(function: str, overload: str) -> Cost:
     """Return the cost function of a call of this overload (empty: chosen by the values)."""
     if overload in _TRACKED:
         return _TRACKED[overload]
@@ -215,6 +224,8 @@ def find_cost_function(function: str, overload: str) -> Cost:
     if function in ("containsIP", "containsCIDR"):
         cost = _compute_contains_ip_cost if function == "containsIP" else _compute_contains_cidr_cost
         if overload.endswith("_string"):
-            return lambda values, result: cost(values, result) + ceil(size(values[1]) * _PER_CHARACTER)
+            return lambda values, result: (
+                cost(values, result) + ceil(measure_cel_value_size(values[1]) * _PER_CHARACTER)
+            )
         return cost
     return _BY_FUNCTION.get(function) or _BY_OVERLOAD.get(overload, _NOMINAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.cel.errors import CompileError, Issue
-from gangplan.cel.lexer import Token, split_tokens
+from gangplan.cel.lexer import Token, split_cel_tokens
 
 # How deep a rule of the grammar may nest, and how deep the tree may be (cel-go parser.go: maxRecursionDepth).
 MAX_NESTING_DEPTH = 250
@@ -15,7 +15,7 @@ class Cursor:
     def __init__(self, text: str, minor: int) -> None:
         self.text = text
         self.minor = minor
-        self.tokens = split_tokens(text)
+        self.tokens = split_cel_tokens(text)
         self.at = 0
         self.open = {"expr": 0, "relation": 0, "calc": 0, "member": 0}
 

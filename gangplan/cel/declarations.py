@@ -31,7 +31,7 @@ class Overload:
 
 
 @cache
-def _read_function_table() -> dict[str, list[str]]:
+def _read_cel_function_table() -> dict[str, list[str]]:
     """Return the lines of the table by function."""
     found: dict[str, list[str]] = {}
     for line in Path(__file__).with_name("functions.txt").read_text(encoding="utf-8").splitlines():
@@ -42,7 +42,7 @@ def _read_function_table() -> dict[str, list[str]]:
 
 @cache
 def _list_function_overloads(function: str) -> tuple[Overload, ...]:
-    return tuple(_parse_overload_line(line) for line in _read_function_table().get(function, ()))
+    return tuple(_parse_overload_line(line) for line in _read_cel_function_table().get(function, ()))
 
 
 def _parse_overload_line(line: str) -> Overload:
@@ -50,20 +50,22 @@ def _parse_overload_line(line: str) -> Overload:
     if match is None:
         raise ValueError(f"functions.txt: {line}")
     since, until, _, name, style, arguments, result = match.groups()
-    types = tuple(read_type(part) for part in arguments.split("; ") if part)
+    types = tuple(parse_cel_type(part) for part in arguments.split("; ") if part)
     parameters = tuple(sorted(set(re.findall(r"<(\w+)>", line))))
-    return Overload(name, style == ".", types, read_type(result), parameters, int(since), int(until or 99))
+    return Overload(
+        name, style == ".", types, parse_cel_type(result), parameters, int(since), int(until or 99)
+    )
 
 
-def read_type(text: str) -> Type:
+def parse_cel_type(text: str) -> Type:
     """Parse a type from its written form, `map(string, list(<T>))`. Raises ValueError for anything else."""
-    found, rest = _parse_type_prefix(text.strip())
+    found, rest = _parse_cel_type_prefix(text.strip())
     if rest:
         raise ValueError(f"not a type: {text}")
     return found
 
 
-def _parse_type_prefix(text: str) -> tuple[Type, str]:
+def _parse_cel_type_prefix(text: str) -> tuple[Type, str]:
     match = _NAME.match(text)
     if match is None:
         raise ValueError(f"not a type: {text}")
@@ -73,7 +75,7 @@ def _parse_type_prefix(text: str) -> tuple[Type, str]:
     inner: list[Type] = []
     if rest.startswith("("):
         while rest[0] in "(,":
-            argument, rest = _parse_type_prefix(rest[1:].lstrip())
+            argument, rest = _parse_cel_type_prefix(rest[1:].lstrip())
             inner.append(argument)
         rest = rest[1:]
     return Type(name, tuple(inner)), rest
@@ -93,7 +95,7 @@ def find_overloads(function: str, minor: int) -> tuple[Overload, ...]:
 @cache
 def functions(minor: int) -> frozenset[str]:
     """Return all names of functions of Kubernetes 1.`minor`, including operators (`_+_`) and internals."""
-    return frozenset(name for name in _read_function_table() if find_overloads(name, minor))
+    return frozenset(name for name in _read_cel_function_table() if find_overloads(name, minor))
 
 
 def since(function: str) -> int | None:
@@ -109,7 +111,7 @@ _SINCE = {"optional_type": 28, "net.IP": 30, "net.CIDR": 30}
 
 
 @cache
-def list_type_names(minor: int) -> dict[str, Type]:
+def list_cel_type_names(minor: int) -> dict[str, Type]:
     """Return the names of types with the static types that they have as values: `int` is of type
     `type(int)`."""
     found = {name: metatype_of(Type(name)) for name in _SIMPLE}

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from gangplan.cel.checked import Checked
 from gangplan.cel.declarations import FIRST_MINOR, LAST_MINOR
-from gangplan.cel.program import CelProgram, build_program
+from gangplan.cel.program import CelProgram, build_cel_program
 from gangplan.cel.types import Type
 
 # Parentheses nested as deep as the API server allows (250) take nine frames each; Python's default is 1000.
@@ -44,20 +44,22 @@ class Environment:
         """Return the checked tree of an expression. Raises `CompileError` if the API server would
         refuse it."""
         # Imported here, because a command whose programs are all cached (kept.py) parses nothing.
-        from gangplan.cel.checker import check_types
-        from gangplan.cel.parser import parse_expression
-        from gangplan.cel.validators import check_constants
+        from gangplan.cel.checker import check_cel_types
+        from gangplan.cel.parser import parse_cel_expression
+        from gangplan.cel.validators import check_cel_constants
 
         with _raise_recursion_limit():
-            checked = check_types(parse_expression(text, self.minor), text, self.variables, self.minor)
-            check_constants(checked, text, self.minor)
+            checked = check_cel_types(
+                parse_cel_expression(text, self.minor), text, self.variables, self.minor
+            )
+            check_cel_constants(checked, text, self.minor)
             return checked
 
     def compile(self, text: str) -> CelProgram:
         """Compile an expression to a program. Raises `CompileError` if the API server would refuse it."""
         checked = self.check(text)
         with _raise_recursion_limit():
-            return build_program(text, checked)
+            return build_cel_program(text, checked)
 
 
 @contextmanager

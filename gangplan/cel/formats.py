@@ -11,7 +11,7 @@ from gangplan.cel.ast import AstNode, Call, ListNode, Literal, MapNode
 from gangplan.cel.checked import Checked
 from gangplan.cel.errors import Issue
 from gangplan.cel.types import DYN
-from gangplan.cel.unify import type_kind_of
+from gangplan.cel.unify import cel_type_kind_of
 
 _DURATION, _TIMESTAMP = "google.protobuf.Duration", "google.protobuf.Timestamp"
 _TEXT = frozenset(
@@ -62,7 +62,7 @@ class _WrongError(Exception):
         self.node = node
 
 
-def check_format(call: Call, checked: Checked) -> list[Issue]:
+def check_cel_format_call(call: Call, checked: Checked) -> list[Issue]:
     """Return the issues of a call of `format` whose text and list of arguments are both written out."""
     target = call.target
     if not isinstance(target, Literal) or not isinstance(target.value, str) or len(call.arguments) != 1:
@@ -93,7 +93,7 @@ def _check_format_clauses(text: str, given: tuple[AstNode, ...], checked: Checke
         if used >= len(given):
             raise _WrongError(f"index {used} out of range")
         letter, at = _parse_format_clause(text, at + 1)
-        _check_clause_argument(letter, given[used], checked)
+        _check_format_clause_argument(letter, given[used], checked)
         used += 1
     return used
 
@@ -117,25 +117,25 @@ def _parse_format_clause(text: str, at: int) -> tuple[str, int]:
     return letter, at + 1
 
 
-def _check_clause_argument(letter: str, node: AstNode, checked: Checked) -> None:
+def _check_format_clause_argument(letter: str, node: AstNode, checked: Checked) -> None:
     kinds, complaint = _CLAUSES[letter.lower()] if letter == "X" else _CLAUSES[letter]
-    bad = _find_wrongly_typed_node(node, kinds, checked, is_deep=letter == "s")
+    bad = _find_wrongly_typed_cel_node(node, kinds, checked, is_deep=letter == "s")
     if bad is not None:
         name = checked.types[bad.id].name
         raise _WrongError(f"{_FORMATTING}: {complaint}, was given {name}", bad)
 
 
-def _find_wrongly_typed_node(
+def _find_wrongly_typed_cel_node(
     node: AstNode, kinds: frozenset[str], checked: Checked, *, is_deep: bool
 ) -> AstNode | None:
     """Return the node whose type the clause does not accept; `%s` also looks into written lists and maps."""
     type_ = checked.types[node.id]
-    if type_ != DYN and type_kind_of(type_) not in kinds:
+    if type_ != DYN and cel_type_kind_of(type_) not in kinds:
         return node
     parts: tuple[AstNode, ...] = ()
     if is_deep and isinstance(node, ListNode):
         parts = node.elements
     elif is_deep and isinstance(node, MapNode):
         parts = tuple(part for entry in node.entries for part in (entry.key, entry.value))
-    found = (_find_wrongly_typed_node(part, kinds, checked, is_deep=True) for part in parts)
+    found = (_find_wrongly_typed_cel_node(part, kinds, checked, is_deep=True) for part in parts)
     return next((bad for bad in found if bad is not None), None)

@@ -22,7 +22,7 @@ class MissingVariable:
 MISSING_VARIABLE = MissingVariable()
 
 
-def iterate_range(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
+def iterate_cel_loop_range(values: Any, *, two: bool) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over what a loop goes through: elements or keys alone, or positions and keys with
     values."""
     if isinstance(values, Mapping):

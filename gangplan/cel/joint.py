@@ -22,7 +22,7 @@ from gangplan.cel.questions import (
     QuestionTree,
     SpreadNode,
     TakeNode,
-    answer_question,
+    answer_cel_question,
 )
 
 # The place of a value: a given value by its number, or a field, entry or key of another place.
@@ -39,7 +39,7 @@ class _Numbers:
 
     def add(self, question: Question, answer: NodeAnswer) -> None:
         """Number the values that an answer adds."""
-        for place in _list_answer_places(question, answer):
+        for place in _list_cel_answer_places(question, answer):
             self.of[place] = self.count
             self.count += 1
 
@@ -91,7 +91,8 @@ class JointTree(QuestionTree):
             if way is None or self.count >= MAX_TREE_NODES:
                 return False
             wanted |= {
-                question: (node, answer) for question, node, answer in _list_placed_questions(way[0], given)
+                question: (node, answer)
+                for question, node, answer in _list_placed_cel_questions(way[0], given)
             }
             ends.append(way[1])
         return self._add(wanted, Joined(tuple(ends)), list(given))
@@ -107,12 +108,12 @@ class JointTree(QuestionTree):
             if node.kind == PATH_END:
                 return True
             question = self._places[node]
-            branches, answer = node.branches, answer_question(node, values)
+            branches, answer = node.branches, answer_cel_question(node, values)
             if answer is None:
                 return False
             wanted.pop(question, None)
             numbers.add(question, answer)
-        for question, (one, reply) in _sort_path_questions(wanted):
+        for question, (one, reply) in _sort_cel_path_questions(wanted):
             node = _renumber_question_node(one, question, numbers)
             self._places[node] = question
             self.add(branches, answer, node)
@@ -127,7 +128,7 @@ def find_unjoinable_trees(trees: Sequence[QuestionTree]) -> frozenset[int]:
     return frozenset(number for number, tree in enumerate(trees) if tree.ways > MOST_WAYS)
 
 
-def _list_placed_questions(
+def _list_placed_cel_questions(
     steps: list[tuple[QuestionNode, NodeAnswer]], given: Sequence[Any]
 ) -> Iterator[tuple[Question, QuestionNode, NodeAnswer]]:
     """Yield the questions of a path, with places instead of numbers."""
@@ -141,10 +142,10 @@ def _list_placed_questions(
             assert isinstance(node, SpreadNode)
             question = ("spread", places[node.source])
         yield question, node, answer
-        places += _list_answer_places(question, answer)
+        places += _list_cel_answer_places(question, answer)
 
 
-def _list_answer_places(question: Question, answer: NodeAnswer) -> list[Place]:
+def _list_cel_answer_places(question: Question, answer: NodeAnswer) -> list[Place]:
     """Return the places of the values that an answer adds."""
     kind, place = question[0], question[1]
     if kind == "take":
@@ -154,7 +155,7 @@ def _list_answer_places(question: Question, answer: NodeAnswer) -> list[Place]:
     return []
 
 
-def _sort_path_questions(
+def _sort_cel_path_questions(
     wanted: dict[Question, tuple[QuestionNode, NodeAnswer]],
 ) -> list[tuple[Question, tuple[QuestionNode, NodeAnswer]]]:
     """Return questions in order: tests after everything that they ask about, and tests of one value

@@ -46,7 +46,7 @@ class KeptPrograms:
 
     def __init__(self, name: str) -> None:
         folder = Path(cache_from_source(str(_ENGINE / "kept.py"))).parent
-        self._file = folder / f"{name}.{_compute_engine_fingerprint()}.{sys.implementation.cache_tag}"
+        self._file = folder / f"{name}.{_digest_cel_engine_files()}.{sys.implementation.cache_tag}"
         self._entries: dict[str, _Entry] = {}
         self._is_new = False
         with contextlib.suppress(Exception):  # a damaged file breaks pickle in many ways
@@ -82,7 +82,7 @@ class KeptPrograms:
 
 
 @cache
-def _compute_engine_fingerprint() -> str:
+def _digest_cel_engine_files() -> str:
     """Return what identifies this engine: its files by size and time, as Python does for compiled modules."""
     told = []
     for folder in (_ENGINE, _ENGINE / "library"):

@@ -60,7 +60,7 @@ def _compile_token_pattern() -> re.Pattern[str]:
     return re.compile(_TOKENS, re.DOTALL)
 
 
-def split_tokens(text: str) -> list[Token]:
+def split_cel_tokens(text: str) -> list[Token]:
     """Return the tokens of an expression, an END token last; spaces and comments are left out.
 
     Raises `CompileError` for a text that is too long, or has something that is not a token.

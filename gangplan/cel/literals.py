@@ -61,30 +61,30 @@ def floating(word: str) -> float:
     return value
 
 
-def string(word: str) -> str:
+def parse_cel_string(word: str) -> str:
     """Parse a string in any of its eight quotings."""
-    body, is_raw = _strip_literal_quotes(word)
+    body, is_raw = _strip_cel_literal_quotes(word)
     return (
         body
         if is_raw or "\\" not in body
-        else "".join(chr(code) for code, _ in _decode_literal_escapes(body, False))
+        else "".join(chr(code) for code, _ in _unescape_cel_literal(body, False))
     )
 
 
-def octets(word: str) -> bytes:
+def parse_cel_bytes_literal(word: str) -> bytes:
     """Parse a bytes constant with its `b`: octal and hex escapes are bytes, other characters are encoded in
     UTF-8."""
-    body, is_raw = _strip_literal_quotes(word[1:])
+    body, is_raw = _strip_cel_literal_quotes(word[1:])
     if is_raw or "\\" not in body:
         return body.encode()
     parts = (
         bytes((code,)) if is_byte else chr(code).encode()
-        for code, is_byte in _decode_literal_escapes(body, True)
+        for code, is_byte in _unescape_cel_literal(body, True)
     )
     return b"".join(parts)
 
 
-def _strip_literal_quotes(word: str) -> tuple[str, bool]:
+def _strip_cel_literal_quotes(word: str) -> tuple[str, bool]:
     """Return the text between the quotes, with line ends as newlines, and whether backslashes are literal."""
     word = word.replace("\r\n", "\n").replace("\r", "\n")
     is_raw = word[0] in "rR"
@@ -94,7 +94,7 @@ def _strip_literal_quotes(word: str) -> tuple[str, bool]:
     return word[quotes:-quotes], is_raw
 
 
-def _decode_literal_escapes(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
+def _unescape_cel_literal(body: str, is_bytes: bool) -> list[tuple[int, bool]]:
     """Return code points, each with whether it is a single byte."""
     found = []
     at = 0
@@ -124,7 +124,7 @@ LITERAL_READERS: dict[str, Callable[[str], object]] = {
     "NUM_INT": integer,
     "NUM_UINT": unsigned,
     "NUM_FLOAT": floating,
-    "STRING": string,
-    "BYTES": octets,
+    "STRING": parse_cel_string,
+    "BYTES": parse_cel_bytes_literal,
 }
 LITERAL_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gangplan.cel.closures import BuildStep, Closure, build_measured
-from gangplan.cel.frame import EVALUATION_FAILURES, Frame, iterate_range
+from gangplan.cel.closures import BuildStep, Closure, build_measured_cel_closure
+from gangplan.cel.frame import EVALUATION_FAILURES, Frame, iterate_cel_loop_range
 from gangplan.cel.plan import (
     CallPlan,
     Conditional,
@@ -23,7 +23,7 @@ from gangplan.cel.plan import (
 )
 
 
-def build_fold(plan: Fold, build: BuildStep) -> Closure:
+def build_cel_fold_closure(plan: Fold, build: BuildStep) -> Closure:
     """Build the closure of a loop."""
     shape = (
         _build_binding_closure(plan, build)
@@ -32,8 +32,8 @@ def build_fold(plan: Fold, build: BuildStep) -> Closure:
         or _build_mapping_loop(plan, build)
     )
     if shape is None:
-        return build_measured(plan)
-    slow = build_measured(plan)
+        return build_measured_cel_closure(plan)
+    slow = build_measured_cel_closure(plan)
     quick = shape
 
     def run(frame: Frame) -> Any:
@@ -68,7 +68,7 @@ def _build_quantifier_loop(plan: Fold, build: BuildStep) -> Closure | None:
     if not isinstance(plan.condition, CallPlan) or plan.condition.function != "@not_strictly_false":
         return None
     source, predicate, absorbing = build(plan.range), build(step.terms[1]), step.absorbing
-    slow, slot, slot2 = build_measured(plan), plan.slot, plan.slot2
+    slow, slot, slot2 = build_measured_cel_closure(plan), plan.slot, plan.slot2
 
     def run(frame: Frame) -> Any:
         values = source(frame)
@@ -80,7 +80,7 @@ def _build_quantifier_loop(plan: Fold, build: BuildStep) -> Closure | None:
                 if found is not (not absorbing):
                     return slow(frame)
             return not absorbing
-        for one, other in iterate_range(values, two=slot2 >= 0):
+        for one, other in iterate_cel_loop_range(values, two=slot2 >= 0):
             frame[slot] = one
             if slot2 >= 0:
                 frame[slot2] = other
@@ -106,11 +106,11 @@ def _build_exists_one_loop(plan: Fold, build: BuildStep) -> Closure | None:
     ):
         return None
     source, predicate = build(plan.range), build(step.condition)
-    slow, slot, slot2 = build_measured(plan), plan.slot, plan.slot2
+    slow, slot, slot2 = build_measured_cel_closure(plan), plan.slot, plan.slot2
 
     def run(frame: Frame) -> Any:
         count = 0
-        for one, other in iterate_range(source(frame), two=slot2 >= 0):
+        for one, other in iterate_cel_loop_range(source(frame), two=slot2 >= 0):
             frame[slot] = one
             if slot2 >= 0:
                 frame[slot2] = other
@@ -136,18 +136,18 @@ def _build_mapping_loop(plan: Fold, build: BuildStep) -> Closure | None:
         ):
             return None
         condition, step = step.condition, step.yes.operand
-    element = _find_appended_element(plan, step)
+    element = _find_element_appended_to_accumulator(plan, step)
     if element is None or not _is_constant(plan.initial, []) or not _is_constant(plan.condition, True):
         return None
     if not _is_loop_accumulator(plan, plan.result):
         return None
     source, value = build(plan.range), build(element)
     predicate = build(condition) if condition is not None else None
-    slow, slot, slot2 = build_measured(plan), plan.slot, plan.slot2
+    slow, slot, slot2 = build_measured_cel_closure(plan), plan.slot, plan.slot2
 
     def run(frame: Frame) -> Any:
         built: list[Any] = []
-        for one, other in iterate_range(source(frame), two=slot2 >= 0):
+        for one, other in iterate_cel_loop_range(source(frame), two=slot2 >= 0):
             frame[slot] = one
             if slot2 >= 0:
                 frame[slot2] = other
@@ -185,7 +185,7 @@ def _is_accumulator_increment(plan: Fold, step: PlanStep) -> bool:
     return True
 
 
-def _find_appended_element(plan: Fold, step: PlanStep) -> PlanStep | None:
+def _find_element_appended_to_accumulator(plan: Fold, step: PlanStep) -> PlanStep | None:
     """Return the element that a step adds to the accumulator."""
     if (
         not isinstance(step, CallPlan)

@@ -106,12 +106,12 @@ class Macro:
 
     def copy(self, node: AstNode) -> AstNode:
         """Return a copy of a tree with new ids."""
-        return _copy_ast_node(node, self.numbers)
+        return _copy_cel_ast_node(node, self.numbers)
 
 
-def _copy_ast_node(node: AstNode, numbers: NodeIds) -> AstNode:
+def _copy_cel_ast_node(node: AstNode, numbers: NodeIds) -> AstNode:
     def again(child: AstNode) -> AstNode:
-        return _copy_ast_node(child, numbers)
+        return _copy_cel_ast_node(child, numbers)
 
     number, offset = numbers.next(), node.offset
     match node:
@@ -141,7 +141,7 @@ def _copy_ast_node(node: AstNode, numbers: NodeIds) -> AstNode:
 # Names of loop variables
 
 
-def _read_loop_variable(node: AstNode, complaint: str) -> str:
+def _read_macro_loop_variable(node: AstNode, complaint: str) -> str:
     if not isinstance(node, Ident):
         raise MacroError(node.offset, complaint)
     if node.name in _TAKEN:
@@ -149,17 +149,17 @@ def _read_loop_variable(node: AstNode, complaint: str) -> str:
     return node.name
 
 
-def _read_loop_variables(macro: Macro, count: int, complaint: str) -> tuple[str, str]:
+def _read_macro_loop_variables(macro: Macro, count: int, complaint: str) -> tuple[str, str]:
     """Return the names of one or two loop variables; the second is empty for one."""
     if count == 1:
-        return _read_loop_variable(macro.arguments[0], complaint), ""
+        return _read_macro_loop_variable(macro.arguments[0], complaint), ""
     for argument in macro.arguments[:2]:
         if not isinstance(argument, Ident):
             raise MacroError(argument.offset, "argument must be a simple name")
     first, second = (str(getattr(argument, "name", "")) for argument in macro.arguments[:2])
     if first == second:
         raise MacroError(macro.arguments[1].offset, f"duplicate variable name: {first}")
-    return _read_loop_variable(macro.arguments[0], complaint), _read_loop_variable(
+    return _read_macro_loop_variable(macro.arguments[0], complaint), _read_macro_loop_variable(
         macro.arguments[1], complaint
     )
 
@@ -175,21 +175,21 @@ def _expand_has_macro(macro: Macro) -> AstNode:
 
 
 def _expand_all_macro(macro: Macro) -> AstNode:
-    variables = _read_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+    variables = _read_macro_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
     condition = macro.call("@not_strictly_false", macro.accumulator())
     step = macro.call("_&&_", macro.accumulator(), macro.arguments[-1])
     return macro.loop(variables, macro.value(True), condition, step, macro.accumulator())
 
 
 def _expand_exists_macro(macro: Macro) -> AstNode:
-    variables = _read_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+    variables = _read_macro_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
     condition = macro.call("@not_strictly_false", macro.call("!_", macro.accumulator()))
     step = macro.call("_||_", macro.accumulator(), macro.arguments[-1])
     return macro.loop(variables, macro.value(False), condition, step, macro.accumulator())
 
 
 def _expand_exists_one_macro(macro: Macro) -> AstNode:
-    variables = _read_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
+    variables = _read_macro_loop_variables(macro, len(macro.arguments) - 1, "argument must be a simple name")
     more = macro.call("_+_", macro.accumulator(), macro.value(1))
     step = macro.call("_?_:_", macro.arguments[-1], more, macro.accumulator())
     result = macro.call("_==_", macro.accumulator(), macro.value(1))
@@ -197,15 +197,15 @@ def _expand_exists_one_macro(macro: Macro) -> AstNode:
 
 
 def _expand_filter_macro(macro: Macro) -> AstNode:
-    variables = _read_loop_variables(macro, 1, "argument is not an identifier")
+    variables = _read_macro_loop_variables(macro, 1, "argument is not an identifier")
     more = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[0]))
     step = macro.call("_?_:_", macro.arguments[1], more, macro.accumulator())
     return macro.loop(variables, macro.list(), macro.value(True), step, macro.accumulator())
 
 
-def _build_list_loop(macro: Macro, count: int) -> AstNode:
+def _build_list_macro_loop(macro: Macro, count: int) -> AstNode:
     """Return a loop that lists the last argument's values where the argument before it, if any, holds."""
-    variables = _read_loop_variables(macro, count, "argument is not an identifier")
+    variables = _read_macro_loop_variables(macro, count, "argument is not an identifier")
     step: AstNode = macro.call("_+_", macro.accumulator(), macro.list(macro.arguments[-1]))
     if len(macro.arguments) == count + 2:
         step = macro.call("_?_:_", macro.arguments[count], step, macro.accumulator())
@@ -213,23 +213,23 @@ def _build_list_loop(macro: Macro, count: int) -> AstNode:
 
 
 def _expand_map_macro(macro: Macro) -> AstNode:
-    return _build_list_loop(macro, 1)
+    return _build_list_macro_loop(macro, 1)
 
 
 def _transform_list(macro: Macro) -> AstNode:
-    return _build_list_loop(macro, 2)
+    return _build_list_macro_loop(macro, 2)
 
 
 def _transform_map(macro: Macro) -> AstNode:
-    return _build_map_loop(macro, has_key=True)
+    return _build_map_macro_loop(macro, has_key=True)
 
 
 def _transform_map_entry(macro: Macro) -> AstNode:
-    return _build_map_loop(macro, has_key=False)
+    return _build_map_macro_loop(macro, has_key=False)
 
 
-def _build_map_loop(macro: Macro, *, has_key: bool) -> AstNode:
-    variables = _read_loop_variables(macro, 2, "argument must be a simple name")
+def _build_map_macro_loop(macro: Macro, *, has_key: bool) -> AstNode:
+    variables = _read_macro_loop_variables(macro, 2, "argument must be a simple name")
     added = (macro.ident(variables[0]),) if has_key else ()
     step: AstNode = macro.call("cel.@mapInsert", macro.accumulator(), *added, macro.arguments[-1])
     if len(macro.arguments) == 4:
@@ -257,7 +257,7 @@ def _expand_opt_flat_map_macro(macro: Macro) -> AstNode:
     return _build_optional_binding(macro, wraps=False)
 
 
-def _sort_by(macro: Macro) -> AstNode:
+def _expand_sort_by_macro(macro: Macro) -> AstNode:
     target = macro.on()
     if not isinstance(target, ListNode | Select | Ident | Comprehension | Call):
         nouns = "a list, identifier, comprehension, call or select expression"
@@ -291,7 +291,7 @@ _TABLE: dict[tuple[str, int, bool], tuple[int, _Expander]] = {
     ("transformMap", 4, True): (32, _transform_map),
     ("transformMapEntry", 3, True): (32, _transform_map_entry),
     ("transformMapEntry", 4, True): (32, _transform_map_entry),
-    ("sortBy", 2, True): (34, _sort_by),
+    ("sortBy", 2, True): (34, _expand_sort_by_macro),
 }
 
 

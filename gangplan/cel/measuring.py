@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gangplan.cel.attributes import check_key, select_entry, select_if_present
-from gangplan.cel.cost import NEW_LIST_COST, NEW_MAP_COST, SELECT_COST, find_cost_function
+from gangplan.cel.attributes import check_cel_index_type, select_cel_entry, select_cel_entry_if_present
+from gangplan.cel.cost import NEW_LIST_COST, NEW_MAP_COST, SELECT_COST, find_cel_cost_function
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.frame import EVALUATION_FAILURES, Frame, MissingVariable, is_member, iterate_range
-from gangplan.cel.operators import NO_OVERLOAD, format_value
+from gangplan.cel.frame import EVALUATION_FAILURES, Frame, MissingVariable, is_member, iterate_cel_loop_range
+from gangplan.cel.operators import NO_OVERLOAD, format_cel_value
 from gangplan.cel.plan import (
     CallPlan,
     Computed,
@@ -30,7 +30,7 @@ from gangplan.cel.plan import (
     Qualifier,
     Relative,
     Variable,
-    is_presence_test,
+    is_cel_presence_test,
 )
 from gangplan.cel.values import OPTIONAL_NONE, Optional
 
@@ -74,7 +74,7 @@ class Meter:
         """Return the value of a name or selection of its own; those in branches of conditions are not counted
         again."""
         value = self.resolve(plan)
-        tests = is_presence_test(plan)
+        tests = is_cel_presence_test(plan)
         if isinstance(plan, Conditional):
             # cel-go subtracts the cost of `has()`, though it counts nothing for conditions.
             self.add(-SELECT_COST if tests else 0)
@@ -131,9 +131,9 @@ class Meter:
             key = qualifier.key if isinstance(qualifier, ConstantQualifier) else self._key(qualifier)
             test = isinstance(qualifier, ConstantQualifier) and qualifier.test
             if not optional and not test:
-                entry = select_entry(value, key)
+                entry = select_cel_entry(value, key)
             else:
-                present, entry = select_if_present(value, key)
+                present, entry = select_cel_entry_if_present(value, key)
                 if optional and not present:
                     return _ABSENT
                 entry = present if test and not optional else entry
@@ -150,7 +150,7 @@ class Meter:
         key = self.resolve(plan) if isinstance(plan, Variable | Relative | Conditional) else self.run(plan)
         if isinstance(key, EVALUATION_FAILURES):
             raise key
-        return check_key(key)
+        return check_cel_index_type(key)
 
     # Calls
 
@@ -175,7 +175,7 @@ class Meter:
                 result = plan.call(*values)
             except EVALUATION_FAILURES as failed:
                 result = failed
-        self.add(find_cost_function(plan.function, plan.overload)(values, result))
+        self.add(find_cel_cost_function(plan.function, plan.overload)(values, result))
         return result
 
     def logic(self, plan: Logic) -> Any:
@@ -235,7 +235,7 @@ class Meter:
             key = self.run(key_plan)
             value = key if isinstance(key, EVALUATION_FAILURES) else self.run(value_plan)
             if optional and not isinstance(value, EVALUATION_FAILURES):
-                value = _unwrap_optional_entry(value, f"optional entry '{format_value(key)}'")
+                value = _unwrap_optional_entry(value, f"optional entry '{format_cel_value(key)}'")
                 if value is _ABSENT:
                     built.pop(key, None)
                     continue
@@ -257,7 +257,7 @@ class Meter:
         frame = self.frame
         frame[plan.accumulator] = _Pending(plan.initial)
         try:
-            for one, other in iterate_range(values, two=plan.slot2 >= 0):
+            for one, other in iterate_cel_loop_range(values, two=plan.slot2 >= 0):
                 frame[plan.slot] = one
                 if plan.slot2 >= 0:
                     frame[plan.slot2] = other
@@ -274,7 +274,7 @@ class Meter:
 def _unwrap_optional_entry(value: Any, what: str) -> Any:
     """Return what an optional entry adds: its value, or `_ABSENT`."""
     if not isinstance(value, Optional):
-        return EvalError(f"cannot initialize {what} from non-optional value {format_value(value)}")
+        return EvalError(f"cannot initialize {what} from non-optional value {format_cel_value(value)}")
     return value.value if value.present else _ABSENT
 
 

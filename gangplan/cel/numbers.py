@@ -24,7 +24,7 @@ def parse_bool(text: str) -> bool | None:
     return False if text in _FALSE else None
 
 
-def parse_int(text: str) -> int | None:
+def parse_cel_int(text: str) -> int | None:
     """Parse as `strconv.ParseInt` does, in base 10 with 64 bits; return None where that fails."""
     if not _SIGNED.fullmatch(text) or len(text) > 4000:
         return None
@@ -32,7 +32,7 @@ def parse_int(text: str) -> int | None:
     return value if INT_MIN <= value <= INT_MAX else None
 
 
-def parse_uint(text: str) -> int | None:
+def parse_cel_uint(text: str) -> int | None:
     """Parse as `strconv.ParseUint` does, in base 10 with 64 bits; return None where that fails."""
     if not _UNSIGNED.fullmatch(text) or len(text) > 4000:
         return None
@@ -40,7 +40,7 @@ def parse_uint(text: str) -> int | None:
     return value if value <= UINT_MAX else None
 
 
-def parse_float(text: str) -> float | None:
+def parse_cel_double(text: str) -> float | None:
     """Parse as `strconv.ParseFloat` does with 64 bits; return None where that fails, also out of range."""
     if _SPECIAL.fullmatch(text):
         return float(text)
@@ -55,10 +55,10 @@ def parse_float(text: str) -> float | None:
     return None if math.isinf(value) else value
 
 
-def format_shortest_float(value: float) -> str:
+def format_shortest_cel_double(value: float) -> str:
     """Format a float64 as `%g` and `%v` do: the fewest digits that parse back, with an exponent below 1e-4
     and from 1e6."""
-    special = _format_non_finite_float(value)
+    special = _format_non_finite_cel_double(value)
     if special:
         return special
     digits, point, sign = _split_shortest_digits(value)
@@ -69,17 +69,17 @@ def format_shortest_float(value: float) -> str:
     return sign + _format_positional_number(digits, point)
 
 
-def format_plain_float(value: float) -> str:
+def format_plain_cel_double(value: float) -> str:
     """Format as `strconv.FormatFloat(value, 'f', -1, 64)` does: the fewest digits that parse back, never an
     exponent."""
-    special = _format_non_finite_float(value)
+    special = _format_non_finite_cel_double(value)
     if special:
         return special
     digits, point, sign = _split_shortest_digits(value)
     return sign + _format_positional_number(digits, point)
 
 
-def _format_non_finite_float(value: float) -> str:
+def _format_non_finite_cel_double(value: float) -> str:
     if value != value:
         return "NaN"
     if math.isinf(value):

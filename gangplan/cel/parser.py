@@ -19,7 +19,7 @@ _RELATIONS = {word: f"_{word}_" for word in ("<", "<=", ">", ">=", "==", "!=")} 
 _CALCULATIONS = {"*": 2, "/": 2, "%": 2, "+": 1, "-": 1}
 
 
-def parse_expression(text: str, minor: int) -> AstNode:
+def parse_cel_expression(text: str, minor: int) -> AstNode:
     """Return the tree of an expression with the macros of Kubernetes 1.`minor` expanded.
 
     Raises `CompileError` if the API server's parser refuses the text, with one issue at the place where it

@@ -161,7 +161,7 @@ def _has_presence_test(qualifiers: tuple[Qualifier, ...]) -> bool:
     return isinstance(last, ConstantQualifier) and last.test
 
 
-def is_presence_test(plan: Any) -> bool:
+def is_cel_presence_test(plan: Any) -> bool:
     """Return whether the whole plan is `has(...)`; a condition has the qualifiers of its branches."""
     while isinstance(plan, Conditional):
         if not _has_same_last_qualifier(plan):

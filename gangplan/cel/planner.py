@@ -8,11 +8,11 @@ from typing import Any
 
 from gangplan.cel import ast
 from gangplan.cel.checked import Checked
-from gangplan.cel.declarations import LAST_MINOR, list_type_names
+from gangplan.cel.declarations import LAST_MINOR, list_cel_type_names
 from gangplan.cel.errors import CompileError, EvalError, Issue
 from gangplan.cel.library.authorizer import is_authorizer, refuse_authorizer_call
 from gangplan.cel.library.base import Implementation, build_overload_error
-from gangplan.cel.library.constant_patterns import bind_pattern
+from gangplan.cel.library.constant_patterns import bind_constant_cel_pattern
 from gangplan.cel.library.table import FUNCTIONS, OVERLOADS
 from gangplan.cel.numbers import INT_MAX, INT_MIN, UINT_MAX
 from gangplan.cel.plan import (
@@ -41,12 +41,12 @@ from gangplan.cel.values import TypeValue, Uint, go_type_of
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
-_TYPES = frozenset(list_type_names(LAST_MINOR))
+_TYPES = frozenset(list_cel_type_names(LAST_MINOR))
 _INDEXES = frozenset(("_[_]", "_[?_]", "_?._"))
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 
 
-def plan_program(text: str, checked: Checked) -> ExpressionPlan:
+def plan_cel_program(text: str, checked: Checked) -> ExpressionPlan:
     """Return the plan. Raises `CompileError` if the API server cannot make a program of it, such as for
     `int('a')`."""
     planner = _Planner(text, checked)
@@ -110,15 +110,17 @@ class _Planner:
         return self.size - 1
 
     def _select(self, node: ast.Select) -> PlanStep:
-        return qualified(self.plan(node.operand), node.id, ConstantQualifier(node.field, test=node.test))
+        return qualify_cel_step(
+            self.plan(node.operand), node.id, ConstantQualifier(node.field, test=node.test)
+        )
 
     def _index(self, node: ast.Call, optional: bool) -> PlanStep:
         operand, index = (self.plan(argument) for argument in node.arguments)
         if not isinstance(index, Constant):
-            return qualified(operand, node.id, Computed(index, optional))
+            return qualify_cel_step(operand, node.id, Computed(index, optional))
         if type(index.value) not in (str, int, Uint, bool, float):
             raise self.refuse(node, f"invalid qualifier type: {go_type_of(index.value)}")
-        return qualified(operand, node.id, ConstantQualifier(index.value, optional))
+        return qualify_cel_step(operand, node.id, ConstantQualifier(index.value, optional))
 
     # Calls
 
@@ -163,13 +165,13 @@ class _Planner:
             return CallPlan(node.id, node.function, overload, refuse_authorizer_call, arguments, stops)
         if node.function in _PATTERNS and isinstance(arguments[1], Constant):
             try:
-                call = bind_pattern(node.function, arguments[1].value)
+                call = bind_constant_cel_pattern(node.function, arguments[1].value)
             except EvalError as problem:
                 raise self.refuse(node, problem) from problem
             if call is not None:
                 return CallPlan(node.id, node.function, overload, call, arguments, stops=True)
         return CallPlan(
-            node.id, node.function, overload, implementation(node.function, overload), arguments, stops
+            node.id, node.function, overload, choose_cel_overload(node.function, overload), arguments, stops
         )
 
     # Literals and loops
@@ -215,7 +217,7 @@ def is_chosen(function: str) -> bool:
     return any(choice.guarded for choice in FUNCTIONS.get(function, ()))
 
 
-def implementation(function: str, overload: str) -> Callable[..., Any]:
+def choose_cel_overload(function: str, overload: str) -> Callable[..., Any]:
     """Return the function that evaluates a call: one overload, or whichever fits the values."""
     if overload in OVERLOADS:
         return _guard_overload_call(OVERLOADS[overload])
@@ -251,10 +253,10 @@ def _convert_branch_to_attribute(plan: PlanStep) -> Attribute:
     return Relative(plan.id, plan)
 
 
-def qualified(plan: PlanStep, id: int, qualifier: Qualifier) -> Attribute:
+def qualify_cel_step(plan: PlanStep, id: int, qualifier: Qualifier) -> Attribute:
     """Return a step with one more qualifier."""
     if isinstance(plan, Conditional):
-        yes, no = (qualified(branch, id, qualifier) for branch in (plan.yes, plan.no))
+        yes, no = (qualify_cel_step(branch, id, qualifier) for branch in (plan.yes, plan.no))
         return replace(plan, id=id, yes=yes, no=no)
     if isinstance(plan, Variable | Relative):
         return replace(plan, id=id, qualifiers=(*plan.qualifiers, qualifier))
@@ -271,11 +273,11 @@ def _build_membership_step(call: CallPlan, value: PlanStep, constant: Constant) 
         if type(element) not in (str, bool, int, Uint, float):
             return call
         members.add((type(element), element))
-        members.update(_list_equal_numbers(element))
+        members.update(_list_equal_cel_numbers(element))
     return Membership(call.id, value, frozenset(members))
 
 
-def _list_equal_numbers(element: object) -> list[tuple[type, object]]:
+def _list_equal_cel_numbers(element: object) -> list[tuple[type, object]]:
     """Return the same number in the other types."""
     if type(element) not in (int, Uint, float):
         return []

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gangplan.cel.ast import AstNode
-from gangplan.cel.calls import build_call
+from gangplan.cel.calls import build_cel_call_closure
 from gangplan.cel.checked import Checked
 from gangplan.cel.closures import (
     Closure,
-    build_attribute,
-    build_conditional,
-    build_fallback,
-    build_list,
-    build_logic,
-    build_measured,
-    build_membership,
+    build_cel_attribute_closure,
+    build_cel_conditional_closure,
+    build_cel_fallback_closure,
+    build_cel_list_closure,
+    build_cel_logic_closure,
+    build_cel_membership_closure,
+    build_measured_cel_closure,
 )
 from gangplan.cel.cost import CrashError, can_crash
 from gangplan.cel.errors import EvalError
 from gangplan.cel.frame import EVALUATION_FAILURES, MISSING_VARIABLE, Frame
-from gangplan.cel.loops import build_fold
+from gangplan.cel.loops import build_cel_fold_closure
 from gangplan.cel.measuring import Meter
 from gangplan.cel.plan import (
     CallPlan,
@@ -37,19 +37,19 @@ from gangplan.cel.plan import (
     Relative,
     Variable,
 )
-from gangplan.cel.planner import plan_program
+from gangplan.cel.planner import plan_cel_program
 from gangplan.cel.types import Type
 
 _BUILDERS: dict[type, Callable[[Any, Callable[[PlanStep], Closure]], Closure]] = {
-    Variable: build_attribute,
-    Relative: build_attribute,
-    Conditional: build_conditional,
-    CallPlan: build_call,
-    Logic: build_logic,
-    Fallback: build_fallback,
-    Membership: build_membership,
-    NewList: build_list,
-    Fold: build_fold,
+    Variable: build_cel_attribute_closure,
+    Relative: build_cel_attribute_closure,
+    Conditional: build_cel_conditional_closure,
+    CallPlan: build_cel_call_closure,
+    Logic: build_cel_logic_closure,
+    Fallback: build_cel_fallback_closure,
+    Membership: build_cel_membership_closure,
+    NewList: build_cel_list_closure,
+    Fold: build_cel_fold_closure,
 }
 
 
@@ -88,7 +88,7 @@ class CelProgram:
     def plan(self) -> ExpressionPlan:
         """Its steps."""
         if self._plan is None:
-            self._plan = plan_program(self.text, self.checked)
+            self._plan = plan_cel_program(self.text, self.checked)
             self._pad = [None] * self._plan.size
         return self._plan
 
@@ -99,7 +99,7 @@ class CelProgram:
         """
         run = self._run
         if run is None:
-            run = self._run = _build_step_closure(self.plan.root)
+            run = self._run = _build_cel_step_closure(self.plan.root)
         frame: Frame = self._pad.copy()
         try:
             for slot, name in self.plan.variables:
@@ -139,7 +139,7 @@ class CelProgram:
         return value, meter.cost
 
 
-def build_program(text: str, checked: Checked) -> CelProgram:
+def build_cel_program(text: str, checked: Checked) -> CelProgram:
     """Return the program of a checked expression.
 
     Raises `CompileError` if the API server cannot make a program of it although its types agree (`int('a')`).
@@ -150,9 +150,9 @@ def build_program(text: str, checked: Checked) -> CelProgram:
     return program
 
 
-def _build_step_closure(plan: PlanStep) -> Closure:
+def _build_cel_step_closure(plan: PlanStep) -> Closure:
     if isinstance(plan, Constant):
         value = plan.value
         return lambda frame: value
     builder = _BUILDERS.get(type(plan))
-    return builder(plan, _build_step_closure) if builder is not None else build_measured(plan)
+    return builder(plan, _build_cel_step_closure) if builder is not None else build_measured_cel_closure(plan)

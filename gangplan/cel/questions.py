@@ -152,7 +152,7 @@ class QuestionTree:
         values, steps = list(given), []
         node = self.first.get(None)
         while node is not None and node.kind != PATH_END:
-            answer = answer_question(node, values)
+            answer = answer_cel_question(node, values)
             if answer is None:
                 return None
             steps.append((node, answer))
@@ -163,16 +163,16 @@ class QuestionTree:
         """Return the node after a test and all following tests of the same value."""
         sources = node.sources
         if len(sources) != 1:
-            return _follow_question_answer(node, values)
+            return _choose_cel_question_branch(node, values)
         value = values[sources[0]]
         kept = node.kept.get(type(value))
         if kept is not None:
             known = kept.get(value)
             if known is not None:
                 return known
-        found = _follow_question_answer(node, values)
+        found = _choose_cel_question_branch(node, values)
         while isinstance(found, AskNode) and found.sources == sources:
-            found = _follow_question_answer(found, values)
+            found = _choose_cel_question_branch(found, values)
         if found is not None and type(value) in EXACT_TYPES:
             self._keep(node, value, found)
         return found
@@ -186,7 +186,7 @@ class QuestionTree:
         node.kept.setdefault(type(value), {})[value] = found
 
 
-def _follow_question_answer(node: AskNode, values: PathValues) -> QuestionNode | None:
+def _choose_cel_question_branch(node: AskNode, values: PathValues) -> QuestionNode | None:
     try:
         answer = node.ask(values)
     except UNFORESEEN:
@@ -194,7 +194,7 @@ def _follow_question_answer(node: AskNode, values: PathValues) -> QuestionNode |
     return node.branches.get(answer)
 
 
-def answer_question(node: QuestionNode, values: PathValues) -> NodeAnswer:
+def answer_cel_question(node: QuestionNode, values: PathValues) -> NodeAnswer:
     """Answer one question, and add what it takes or spreads to the values. Return None if no path applies."""
     if isinstance(node, AskNode):
         try:

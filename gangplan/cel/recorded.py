@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, runtime_kind_of
 
 
-def is_recorded_value(recorded: Any, value: object) -> bool:
+def is_recorded_cel_value(recorded: Any, value: object) -> bool:
     """Return whether a value is the recorded one.
 
     Integers beyond 53 bits may be recorded as text, doubles as integers; opaque values record only their
@@ -20,7 +20,7 @@ def is_recorded_value(recorded: Any, value: object) -> bool:
         return recorded == format_recorded_value(value) or value == recorded
     if isinstance(recorded, dict) and len(recorded) == 1 and next(iter(recorded)).startswith("$"):
         tag, content = next(iter(recorded.items()))
-        return _matches_tagged_value(tag[1:], content, value)
+        return _matches_tagged_cel_value(tag[1:], content, value)
     if isinstance(value, bool) or recorded is None:
         return value is recorded
     if isinstance(value, float):
@@ -29,15 +29,15 @@ def is_recorded_value(recorded: Any, value: object) -> bool:
         return not isinstance(recorded, float | bool) and str(recorded) == str(int(value))
     if isinstance(value, list | tuple):
         is_same_size = isinstance(recorded, list) and len(recorded) == len(value)
-        return is_same_size and all(map(is_recorded_value, recorded, value))
+        return is_same_size and all(map(is_recorded_cel_value, recorded, value))
     if isinstance(value, Mapping):
         if not isinstance(recorded, dict) or recorded.keys() != value.keys():
             return False
-        return all(is_recorded_value(recorded[key], found) for key, found in value.items())
+        return all(is_recorded_cel_value(recorded[key], found) for key, found in value.items())
     return type(recorded) is type(value) and recorded == value
 
 
-def _matches_tagged_value(tag: str, content: Any, value: object) -> bool:
+def _matches_tagged_cel_value(tag: str, content: Any, value: object) -> bool:
     """Return whether a value is the one that a tagged value represents."""
     match value:
         case Uint():
@@ -53,20 +53,20 @@ def _matches_tagged_value(tag: str, content: Any, value: object) -> bool:
             return (
                 tag == "optional"
                 and len(content) == present
-                and (not present or is_recorded_value(content[0], inner))
+                and (not present or is_recorded_cel_value(content[0], inner))
             )
         case TypeValue(type=type_):
             return tag == "type" and content.partition("(")[0] == type_.name
         case float():
-            return tag == "double" and _format_special_double(value) == content
+            return tag == "double" and _format_special_cel_double(value) == content
         case Mapping():
-            return tag == "map" and _matches_recorded_pairs(content, value)
+            return tag == "map" and _matches_recorded_cel_pairs(content, value)
         case Opaque():
             return tag == runtime_kind_of(value)
     return False
 
 
-def _format_special_double(value: float) -> str:
+def _format_special_cel_double(value: float) -> str:
     """Return a double that JSON lacks as Go prints it."""
     if math.isnan(value):
         return "NaN"
@@ -75,11 +75,15 @@ def _format_special_double(value: float) -> str:
     return "-0" if value == 0 and math.copysign(1, value) < 0 else repr(value)
 
 
-def _matches_recorded_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) -> bool:
+def _matches_recorded_cel_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) -> bool:
     left = list(pairs)
     for key, found in value.items():
         match = next(
-            (pair for pair in left if is_recorded_value(pair[0], key) and is_recorded_value(pair[1], found)),
+            (
+                pair
+                for pair in left
+                if is_recorded_cel_value(pair[0], key) and is_recorded_cel_value(pair[1], found)
+            ),
             None,
         )
         if match is None:
@@ -91,18 +95,18 @@ def _matches_recorded_pairs(pairs: list[list[Any]], value: Mapping[Any, Any]) ->
 def format_recorded_value(value: object) -> str:
     """Return a value for people; maps with keys that are not strings as Go prints them (`<map map[1:a]>`)."""
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
-        return f"<map {_format_as_go_value(value)}>"
+        return f"<map {_format_cel_value_like_go(value)}>"
     return repr(value)
 
 
-def _format_as_go_value(value: object) -> str:
+def _format_cel_value_like_go(value: object) -> str:
     """Return a value as Go's fmt prints it."""
     if isinstance(value, Mapping):
         keys = sorted(value, key=lambda key: (str(type(key)), key))
-        pairs = (f"{_format_as_go_value(key)}:{_format_as_go_value(value[key])}" for key in keys)
+        pairs = (f"{_format_cel_value_like_go(key)}:{_format_cel_value_like_go(value[key])}" for key in keys)
         return f"map[{' '.join(pairs)}]"
     if isinstance(value, list | tuple):
-        return f"[{' '.join(map(_format_as_go_value, value))}]"
+        return f"[{' '.join(map(_format_cel_value_like_go, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     return "<nil>" if value is None else str(value)

@@ -8,7 +8,7 @@ from gangplan.cel.ast import AstNode
 from gangplan.cel.declarations import Overload
 from gangplan.cel.errors import Issue
 from gangplan.cel.types import BOOL, DYN, ERROR_TYPE, Type, optional_of
-from gangplan.cel.unify import Bindings, describe_type, find_more_general, is_dyn, unwrap_optional
+from gangplan.cel.unify import Bindings, describe_cel_type, find_more_general, is_dyn, unwrap_optional
 
 _LOGICAL = frozenset(("_&&_", "_||_"))
 
@@ -28,7 +28,9 @@ class Resolution:
 
     def mismatch(self, node: AstNode, wanted: Type, found: Type) -> None:
         """Record that a node is of another type than is wanted."""
-        self.complain(node, f"expected type '{describe_type(wanted)}' but found '{describe_type(found)}'")
+        self.complain(
+            node, f"expected type '{describe_cel_type(wanted)}' but found '{describe_cel_type(found)}'"
+        )
 
     def undeclared(self, node: AstNode, name: str) -> None:
         """Record that nothing has the name of a node."""
@@ -91,7 +93,7 @@ class Resolution:
 
     def no_overload(self, function: str, given: Sequence[Type], *, is_member: bool) -> str:
         """Return the message that a function does not take operands of these types."""
-        shown = [describe_type(self.bindings.substitute(type_, is_final=True)) for type_ in given]
+        shown = [describe_cel_type(self.bindings.substitute(type_, is_final=True)) for type_ in given]
         prefix = f"{shown.pop(0)}." if is_member else ""
         return f"found no matching overload for '{function}' applied to '{prefix}({', '.join(shown)})'"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gangplan.cel.ast import AstNode, Ident, Select
-from gangplan.cel.declarations import list_type_names
+from gangplan.cel.declarations import list_cel_type_names
 from gangplan.cel.types import INT, Type
 
 # An enum constant of the protobuf library that the API server knows by name.
 _NULL_VALUE = "google.protobuf.NullValue.NULL_VALUE"
 
 
-def find_qualified_name(node: AstNode) -> str | None:
+def find_qualified_cel_name(node: AstNode) -> str | None:
     """Return `a.b.c` if the node is a chain of names, else None."""
     fields = []
     while isinstance(node, Select):
@@ -54,7 +54,7 @@ class Scopes:
             found = scope.get(name)
             if found is not None:
                 return name, found
-        type_ = list_type_names(self.minor).get(name)
+        type_ = list_cel_type_names(self.minor).get(name)
         if type_ is not None:
             return name, type_
         return (name, INT) if name == _NULL_VALUE else None

@@ -61,13 +61,13 @@ class EvaluatedVariables:
         return self.known[name]
 
 
-def lift_value(value: Any) -> SeenValue:
+def lift_cel_value(value: Any) -> SeenValue:
     """Return a value as a `SeenValue` one, with how to read it. Raises `StopError` for a kind that cannot
     be read."""
     if isinstance(value, SeenValue):
         return value
     if type(value) is BuiltList:
-        parts = [lift_value(part) for part in value]
+        parts = [lift_cel_value(part) for part in value]
         readers = [part.read for part in parts]
         return SeenValue(
             [part.value for part in parts],
@@ -84,7 +84,7 @@ def build_entry_reader(read: ValueReader, place: int) -> ValueReader:
     return lambda values: list(read(values))[place]
 
 
-def build_call_reader(call: Callable[..., Any], readers: list[ValueReader]) -> ValueReader:
+def build_cel_call_reader(call: Callable[..., Any], readers: list[ValueReader]) -> ValueReader:
     """Return a reader that applies a function to what the readers return."""
     if len(readers) == 1:
         (only,) = readers
@@ -113,7 +113,7 @@ def expect_bool(value: Any) -> bool:
     return value
 
 
-def measure_range(value: Any) -> tuple[type, int]:
+def measure_cel_loop_range(value: Any) -> tuple[type, int]:
     """Return the type of what a loop goes through, and its size. Raises `UnforeseenPathError` for any other
     value."""
     if type(value) is not list and type(value) is not dict:
@@ -121,7 +121,7 @@ def measure_range(value: Any) -> tuple[type, int]:
     return type(value), len(value)
 
 
-def tag_with_type(value: Any) -> tuple[type, Any]:
+def tag_cel_value_with_type(value: Any) -> tuple[type, Any]:
     """Return a value with its type, as an answer. Raises `UnforeseenPathError` for a value that Python may
     equate to another."""
     if type(value) not in EXACT_TYPES:

@@ -32,7 +32,7 @@ _NULLABLE = frozenset(("opaque", "struct", "any", "google.protobuf.Duration", "g
 _WITH_PARTS = frozenset(("opaque", "list", "map"))
 
 
-def type_kind_of(type_: Type) -> str:
+def cel_type_kind_of(type_: Type) -> str:
     """Return the name of a type of the language, or `param`, `struct` or `opaque`."""
     if type_.__class__ is Parameter:
         return "param"
@@ -46,7 +46,7 @@ def type_kind_of(type_: Type) -> str:
 
 def is_dyn(type_: Type) -> bool:
     """Return whether the type is only known at run time."""
-    return type_kind_of(type_) in ("dyn", "any")
+    return cel_type_kind_of(type_) in ("dyn", "any")
 
 
 def is_wild(type_: Type) -> bool:
@@ -61,28 +61,28 @@ def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     return type_, False
 
 
-def describe_type(type_: Type) -> str:
+def describe_cel_type(type_: Type) -> str:
     """Return a type as the API server writes it in complaints."""
     short = {
         "google.protobuf.Duration": "duration",
         "google.protobuf.Timestamp": "timestamp",
         "null_type": "null",
     }
-    if type_kind_of(type_) in short:
+    if cel_type_kind_of(type_) in short:
         return short[type_.name]
     if not type_.parameters:
         return type_.name
-    return f"{type_.name}({', '.join(map(describe_type, type_.parameters))})"
+    return f"{type_.name}({', '.join(map(describe_cel_type, type_.parameters))})"
 
 
 def find_more_general(one: Type, other: Type) -> Type:
     """Return the less specific one of two types that agree."""
-    return one if _covers_other_type(one, other) else other
+    return one if _is_same_or_broader_cel_type(one, other) else other
 
 
-def _covers_other_type(one: Type, other: Type) -> bool:
+def _is_same_or_broader_cel_type(one: Type, other: Type) -> bool:
     """Return whether a type is equal to another or less specific."""
-    kind1, kind2 = type_kind_of(one), type_kind_of(other)
+    kind1, kind2 = cel_type_kind_of(one), cel_type_kind_of(other)
     if is_dyn(one) or kind1 == "param":
         return True
     if is_dyn(other) or kind2 == "param" or kind1 != kind2:
@@ -91,7 +91,7 @@ def _covers_other_type(one: Type, other: Type) -> bool:
         return (
             one.name == other.name
             and len(one.parameters) == len(other.parameters)
-            and all(map(_covers_other_type, one.parameters, other.parameters))
+            and all(map(_is_same_or_broader_cel_type, one.parameters, other.parameters))
         )
     return kind1 == "type" or one == other
 
@@ -142,7 +142,7 @@ class Bindings:
         self.bound[name] = type_
 
     def _agree(self, one: Type, other: Type) -> bool:
-        kind1, kind2 = type_kind_of(one), type_kind_of(other)
+        kind1, kind2 = cel_type_kind_of(one), cel_type_kind_of(other)
         if kind2 == "param":
             fits, has_meaning = self._stands_for(one, other)
             if fits or has_meaning:

@@ -119,10 +119,10 @@ _KINDS: dict[type, Type] = {
 def runtime_kind_of(value: object) -> str:
     """Return the name of a value's type at run time, as the API server writes it (`int`, `null_type`,
     `list`)."""
-    return runtime_type_of(value).name
+    return cel_runtime_type_of(value).name
 
 
-def runtime_type_of(value: object) -> Type:
+def cel_runtime_type_of(value: object) -> Type:
     """Return a value's type at run time, without parameters. Raises TypeError for what is not a CEL value."""
     found = _KINDS.get(type(value))
     if found is not None:

@@ -15,7 +15,7 @@ def is_watched() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def ask_user(
+def ask_user_on_terminal(
     question: str,
     default: str = "",
     choices: Sequence[str] = (),
@@ -32,7 +32,7 @@ def ask_user(
         print_below_question(hint)
     shown = f" [{default}]" if default else " (Enter: leave it out)" if is_optional else ""
     while True:
-        answer = _read_answer_line(f"{question}{shown}: ", choices) or default
+        answer = _read_prompt_line_from_terminal(f"{question}{shown}: ", choices) or default
         if not answer:
             if is_optional:
                 return ""
@@ -53,7 +53,7 @@ def print_below_question(text: str) -> None:
     sys.stdout.flush()
 
 
-def _read_answer_line(prompt: str, choices: Sequence[str]) -> str:
+def _read_prompt_line_from_terminal(prompt: str, choices: Sequence[str]) -> str:
     sys.stdout.flush()
     with _complete_choices_on_tab(choices):
         try:

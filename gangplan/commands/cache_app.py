@@ -37,12 +37,12 @@ def info(workspace: WorkspaceFlag = None) -> None:
 def clear(workspace: WorkspaceFlag = None) -> None:
     """Remove the whole cache. The next command computes everything again."""
     from gangplan.commands.common import build_request, format_plural
-    from gangplan.errors import build_refusal_error
+    from gangplan.errors import build_os_refusal_error
     from gangplan.incremental.store import CACHE_FOLDER, RecordStore
 
     store = RecordStore(str(build_request(workspace, None, None, None, "serial", 1).root))
     try:
         removed = store.clear()
     except OSError as failed:
-        raise build_refusal_error(f"{CACHE_FOLDER}/ cannot be cleared", failed) from None
+        raise build_os_refusal_error(f"{CACHE_FOLDER}/ cannot be cleared", failed) from None
     sys.stdout.write(f"removed {format_plural(removed, 'record')} from {CACHE_FOLDER}/\n")

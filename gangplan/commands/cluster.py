@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.commands.absent import build_missing_cluster_error
-from gangplan.commands.common import print_findings
-from gangplan.commands.compared import compare_snapshots
+from gangplan.commands.common import print_findings_to_stderr
+from gangplan.commands.compared import compare_snapshots_named_by_flags
 from gangplan.commands.reports import find_report_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, sort_findings
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.cluster import ClusterReport, build_cluster_facts, render_clusters
+from gangplan.report.cluster import ClusterReport, build_clusters_json, render_clusters
 from gangplan.report.json import json_report
 from gangplan.report.kueue_config import render_kueue_config as config_text
-from gangplan.report.upgrade import compare_renderings
+from gangplan.report.upgrade import compare_cluster_renderings
 from gangplan.resolve.compat import check_versions
-from gangplan.resolve.inventory import list_components
-from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.upgrade import parse_versions, replace_versions
+from gangplan.resolve.inventory import resolve_cluster_components
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
+from gangplan.resolve.upgrade import parse_cluster_upgrade_versions, replace_versions_of_clusters
 from gangplan.rules.model import Severity
 from gangplan.workspace import Workspace, load_workspace
 
@@ -36,27 +36,34 @@ def print_cluster_check(
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    asked = replace(request, versions=parse_versions(versions) if versions is not None else ())
-    workspace, findings = _load_requested_clusters(request)
+    asked = replace(
+        request, versions=parse_cluster_upgrade_versions(versions) if versions is not None else ()
+    )
+    workspace, findings = _load_clusters_named_by_flags(request)
     if workspace is None:
-        print_findings(findings)
+        print_findings_to_stderr(findings)
         return Exit.INPUT
     names = request.clusters or tuple(workspace.clusters)
-    target = replace_versions(workspace, asked.versions, names)
+    target = replace_versions_of_clusters(workspace, asked.versions, names)
     findings += [*_check_cluster_versions(workspace, names), *_check_cluster_versions(target, names)]
-    findings += compare_snapshots(workspace, names, snapshots)
-    reports = {name: ClusterReport(name, tuple(list_components(workspace.clusters[name]))) for name in names}
+    findings += compare_snapshots_named_by_flags(workspace, names, snapshots)
+    reports = {
+        name: ClusterReport(name, tuple(resolve_cluster_components(workspace.clusters[name])))
+        for name in names
+    }
     code = _choose_cluster_exit_code(findings)
     if versions is not None:
         for name in names:
-            reports[name] = replace(reports[name], target=tuple(list_components(target.clusters[name])))
+            reports[name] = replace(
+                reports[name], target=tuple(resolve_cluster_components(target.clusters[name]))
+            )
         if code is Exit.CLEAN:
-            code = _compare_version_renderings(workspace, asked, reports, findings)
+            code = _compare_renders_for_cluster_check_command(workspace, asked, reports, findings)
     if format == "json":
-        facts = {"clusters": build_cluster_facts(list(reports.values()))}
+        facts = {"clusters": build_clusters_json(list(reports.values()))}
         sys.stdout.write(json_report(sort_findings(findings), facts, find_report_folder(request.root)))
         return code
-    print_findings(sort_findings(findings))
+    print_findings_to_stderr(sort_findings(findings))
     sys.stdout.write(render_clusters(list(reports.values())))
     return code
 
@@ -66,21 +73,21 @@ def print_kueue_config(request: Request) -> Exit:
 
     Raises UserError for clusters without Kueue.
     """
-    workspace, findings = _load_requested_clusters(request)
+    workspace, findings = _load_clusters_named_by_flags(request)
     if workspace is None:
-        print_findings(findings)
+        print_findings_to_stderr(findings)
         return Exit.INPUT
     names = request.clusters or tuple(workspace.clusters)
     findings = [
         finding for finding in _check_cluster_versions(workspace, names) if finding.severity is Severity.ERROR
     ]
     if findings:
-        print_findings(sort_findings(findings))
+        print_findings_to_stderr(sort_findings(findings))
         return Exit.FINDINGS
     texts = []
     for name in names:
         cluster = workspace.clusters[name]
-        platform = resolve_platform(cluster)
+        platform = resolve_platform_of_cluster_file(cluster)
         if platform.kueue is not None:
             texts.append(config_text(cluster, platform.kueue))
         elif request.clusters:
@@ -93,7 +100,7 @@ def print_kueue_config(request: Request) -> Exit:
     return Exit.CLEAN
 
 
-def _load_requested_clusters(request: Request) -> tuple[Workspace | None, list[Finding]]:
+def _load_clusters_named_by_flags(request: Request) -> tuple[Workspace | None, list[Finding]]:
     """Return the workspace with the requested clusters; None if its files cannot be understood."""
     workspace = load_workspace(request.root)
     findings = list(workspace.findings)
@@ -107,10 +114,12 @@ def _load_requested_clusters(request: Request) -> tuple[Workspace | None, list[F
 
 def _check_cluster_versions(workspace: Workspace, names: Sequence[str]) -> list[Finding]:
     clusters = [workspace.clusters[name] for name in names]
-    return [finding for one in clusters for finding in check_versions(one, resolve_platform(one))]
+    return [
+        finding for one in clusters for finding in check_versions(one, resolve_platform_of_cluster_file(one))
+    ]
 
 
-def _compare_version_renderings(
+def _compare_renders_for_cluster_check_command(
     workspace: Workspace, asked: Request, reports: dict[str, ClusterReport], findings: list[Finding]
 ) -> Exit:
     """Render with and without the other versions, and compare.
@@ -126,7 +135,7 @@ def _compare_version_renderings(
     if after.has_errors:
         return Exit.FINDINGS
     for name, report in reports.items():
-        reports[name] = replace(report, upgrade=compare_renderings(before, after, name))
+        reports[name] = replace(report, upgrade=compare_cluster_renderings(before, after, name))
     return Exit.CLEAN
 
 

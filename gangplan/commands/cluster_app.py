@@ -80,7 +80,7 @@ def cluster_snapshot(
     name: Annotated[
         str,
         typer.Argument(
-            help="The cluster to look at.", metavar="NAME", autocompletion=complete.complete_clusters
+            help="The cluster to look at.", metavar="NAME", autocompletion=complete.complete_clusters_on_tab
         ),
     ],
     workspace: WorkspaceFlag = None,
@@ -110,11 +110,13 @@ def cluster_snapshot(
     read-only."""
     from gangplan.commands.common import build_request
     from gangplan.commands.connecting import ConnectionFlags
-    from gangplan.commands.snapshot import take_snapshot
+    from gangplan.commands.snapshot import run_cluster_snapshot_command
 
     asked = build_request(workspace, [name], None, None, "serial", 1)
     raise typer.Exit(
-        take_snapshot(asked, ConnectionFlags(context, kubeconfig, timeout), observed, output, format)
+        run_cluster_snapshot_command(
+            asked, ConnectionFlags(context, kubeconfig, timeout), observed, output, format
+        )
     )
 
 

@@ -14,7 +14,7 @@ from gangplan.findings import Finding, find_worst_severity
 from gangplan.pipeline.request import Request
 from gangplan.report.text import ExcerptReader, text_report
 from gangplan.rules.model import Severity
-from gangplan.workspace import find_root
+from gangplan.workspace import find_workspace_root_above
 
 
 def build_request(
@@ -38,7 +38,7 @@ def build_request(
             "Name the folder that holds specs/ and overlays/.",
         )
     return Request(
-        _find_workspace_root(start, () if workspace else specs or ()),
+        _find_workspace_root_from_arguments(start, () if workspace else specs or ()),
         tuple(clusters or ()),
         tuple(teams or ()),
         tuple(specs or ()),
@@ -49,28 +49,28 @@ def build_request(
     )
 
 
-def _find_workspace_root(start: Path, named: Sequence[str]) -> Path:
+def _find_workspace_root_from_arguments(start: Path, named: Sequence[str]) -> Path:
     """Return the workspace that contains `start`, else the one that contains a named file. Raises
     UserError."""
     try:
-        return find_root(start)
+        return find_workspace_root_above(start)
     except UserError:
         for one in named:
             with suppress(UserError):
-                return find_root(Path(os.path.normpath(start / one)))
+                return find_workspace_root_above(Path(os.path.normpath(start / one)))
         raise
 
 
-def print_findings(
+def print_findings_to_stderr(
     findings: Sequence[Finding], colour: bool | None = None, line: ExcerptReader | None = None
 ) -> None:
     """Print findings to standard error, coloured on a terminal unless `colour` is given; `line` adds source
     lines."""
-    colour = wants_colour(sys.stderr) if colour is None else colour
+    colour = wants_coloured_output(sys.stderr) if colour is None else colour
     sys.stderr.write(text_report(findings, colour, line))
 
 
-def wants_colour(stream: TextIO, flag: str = "auto") -> bool:
+def wants_coloured_output(stream: TextIO, flag: str = "auto") -> bool:
     """Return whether to colour: by the flag, else NO_COLOR (no-color.org), else FORCE_COLOR, else for a
     terminal."""
     if flag != "auto":

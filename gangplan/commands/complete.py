@@ -19,7 +19,7 @@ _LISTED = re.compile(r"(?:^|: )((?:[a-z0-9-]+, )*[a-z0-9-]+) or ([a-z0-9-]+)[.;:
 _READ = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates", "rendered")
 
 
-def _find_completions_quietly(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
+def _complete_names_on_tab(find: Callable[[Path], Iterable[str]], ctx: Any, incomplete: str) -> list[str]:
     """Return the names with this beginning; none outside a workspace, or if something cannot be read."""
     from gangplan.spec.root import locate_workspace_root
 
@@ -31,7 +31,7 @@ def _find_completions_quietly(find: Callable[[Path], Iterable[str]], ctx: Any, i
         return []
 
 
-def build_list_completion(find: Callable[[Any, str], list[str]]) -> Callable[[Any, str], list[str]]:
+def build_list_tab_completion(find: Callable[[Any, str], list[str]]) -> Callable[[Any, str], list[str]]:
     """Return a completion of the last of several names with commas, without those already typed."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
@@ -41,28 +41,28 @@ def build_list_completion(find: Callable[[Any, str], list[str]]) -> Callable[[An
     return found
 
 
-def complete_clusters(ctx: Any, incomplete: str) -> list[str]:
+def complete_clusters_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return names of clusters."""
     from gangplan.contents.files import WorkspaceFiles
 
-    return _find_completions_quietly(lambda root: WorkspaceFiles(root).cluster_names, ctx, incomplete)
+    return _complete_names_on_tab(lambda root: WorkspaceFiles(root).cluster_names, ctx, incomplete)
 
 
-def complete_teams(ctx: Any, incomplete: str) -> list[str]:
+def complete_teams_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return names of teams."""
     from gangplan.contents.files import WorkspaceFiles
 
-    return _find_completions_quietly(lambda root: WorkspaceFiles(root).team_names, ctx, incomplete)
+    return _complete_names_on_tab(lambda root: WorkspaceFiles(root).team_names, ctx, incomplete)
 
 
-def build_column_completion(table: str, name: str) -> Callable[[Any, str], list[str]]:
+def build_column_tab_completion(table: str, name: str) -> Callable[[Any, str], list[str]]:
     """Return a completion for the values of a column of `gangplan list`: images, claims, GPU models."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
         from gangplan.contents.files import WorkspaceFiles
         from gangplan.contents.tables import LISTING_TABLES
 
-        return _find_completions_quietly(
+        return _complete_names_on_tab(
             lambda root: _list_column_texts(LISTING_TABLES[table](WorkspaceFiles(root)), name),
             ctx,
             incomplete,
@@ -71,20 +71,20 @@ def build_column_completion(table: str, name: str) -> Callable[[Any, str], list[
     return found
 
 
-def build_team_completion(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
+def build_team_tab_completion(table: str, name: str, end: str = "") -> Callable[[Any, str], list[str]]:
     """Return the same for the team of the command, else for all teams; each value gets an `end`."""
 
     def found(ctx: Any, incomplete: str) -> list[str]:
-        from gangplan.commands.teams_of import resolve_team
+        from gangplan.commands.teams_of import resolve_team_flag
         from gangplan.contents.files import WorkspaceFiles
         from gangplan.contents.tables import LISTING_TABLES
 
         def names(root: Path) -> Iterator[str]:
-            team = resolve_team(root, ctx.params.get("team"))
+            team = resolve_team_flag(root, ctx.params.get("team"))
             rows = LISTING_TABLES[table](WorkspaceFiles(root, (team,) if team else ()))
             return (f"{one}{end}" for one in _list_column_texts(rows, name))
 
-        return _find_completions_quietly(names, ctx, incomplete)
+        return _complete_names_on_tab(names, ctx, incomplete)
 
     return found
 
@@ -93,7 +93,7 @@ def _list_column_texts(rows: Iterable[dict[str, Any]], name: str) -> Iterator[st
     return (str(row[name]) for row in rows if row[name] not in (None, ""))
 
 
-def complete_parameters(ctx: Any, incomplete: str) -> list[str]:
+def complete_template_parameters_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return parameters of the template in the command, each with =; without one, those of all templates."""
     from gangplan.contents.files import WorkspaceFiles
     from gangplan.contents.tables import LISTING_TABLES
@@ -109,10 +109,10 @@ def complete_parameters(ctx: Any, incomplete: str) -> list[str]:
                 yield from (f"{str(one).partition('=')[0]}=" for one in row["parameters"])
                 wanted += [str(row["extends"]).partition("@")[0]] if row["extends"] else []
 
-    return _find_completions_quietly(found, ctx, incomplete)
+    return _complete_names_on_tab(found, ctx, incomplete)
 
 
-def complete_settings(ctx: Any, incomplete: str) -> list[str]:
+def complete_settings_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return fields of the file in the command, or of a spec without one; blocks end with a dot."""
     from gangplan.starter.formats import find_file_format
 
@@ -120,19 +120,19 @@ def complete_settings(ctx: Any, incomplete: str) -> list[str]:
     named = ctx.params.get("file") or next(iter(ctx.args), None)
 
     def found(root: Path) -> Iterator[str]:
-        from gangplan.reference.fields import list_fields
+        from gangplan.reference.fields import list_all_format_fields
         from gangplan.source import load_file
 
         format = "spec"
         if named:
             file = os.path.relpath(os.path.abspath(named), root).replace(os.sep, "/")
             format = find_file_format(file, load_file(root / file, file)[0])
-        return (".".join(one.path) for one in list_fields() if one.kind == format)
+        return (".".join(one.path) for one in list_all_format_fields() if one.kind == format)
 
-    return _find_completions_quietly(found, ctx, incomplete)
+    return _complete_names_on_tab(found, ctx, incomplete)
 
 
-def build_word_completion(*known: str) -> Callable[[str], list[str]]:
+def build_word_tab_completion(*known: str) -> Callable[[str], list[str]]:
     """Return a completion for a few words that the help of the flag does not list in full."""
 
     def found(incomplete: str) -> list[str]:
@@ -147,49 +147,53 @@ def list_help_words(help: str) -> list[str]:
     return [*found[1].split(", "), found[2]] if found else []
 
 
-def complete_rules(ctx: Any, incomplete: str) -> list[str]:
+def complete_rules_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return the ids of rules."""
     from gangplan.rulebook import load_built_in_rules
 
     return [name for name in sorted(load_built_in_rules()) if name.startswith(incomplete)]
 
 
-def complete_packs(ctx: Any, incomplete: str) -> list[str]:
+def complete_packs_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return the policy packs that come with gangplan."""
     from gangplan.policies import BUILTIN_PACKS
 
     return [name for name in BUILTIN_PACKS if name.startswith(incomplete)]
 
 
-def complete_pages(incomplete: str) -> list[str]:
+def complete_explain_pages_on_tab(incomplete: str) -> list[str]:
     """Return what `explain` has a page for: rules, kinds of files, fields, packs."""
     from gangplan.policies import BUILTIN_PACKS
-    from gangplan.reference.fields import list_fields
+    from gangplan.reference.fields import list_all_format_fields
     from gangplan.reference.topics import list_file_kinds
 
-    fields = (name for one in list_fields() for name in (".".join(one.path), one.name))
-    names = dict.fromkeys((*complete_rules(None, incomplete), *list_file_kinds(), *BUILTIN_PACKS, *fields))
+    fields = (name for one in list_all_format_fields() for name in (".".join(one.path), one.name))
+    names = dict.fromkeys(
+        (*complete_rules_on_tab(None, incomplete), *list_file_kinds(), *BUILTIN_PACKS, *fields)
+    )
     return [name for name in names if name.startswith(incomplete)]
 
 
-def complete_files(ctx: Any, incomplete: str) -> list[str]:
+def complete_files_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return files of the workspace, relative to the current folder; if there are too many, their folders."""
-    return _complete_workspace_files(ctx, incomplete, _READ)
+    return _complete_workspace_files_on_tab(ctx, incomplete, _READ)
 
 
-def complete_jobs(ctx: Any, incomplete: str) -> list[str]:
+def complete_jobs_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return specs of jobs."""
-    return _complete_workspace_files(ctx, incomplete, ("specs",), "TrainingJob")
+    return _complete_workspace_files_on_tab(ctx, incomplete, ("specs",), "TrainingJob")
 
 
-def complete_sources(ctx: Any, incomplete: str) -> list[str]:
+def complete_clone_sources_on_tab(ctx: Any, incomplete: str) -> list[str]:
     """Return what can be copied: specs and templates."""
-    return _complete_workspace_files(
+    return _complete_workspace_files_on_tab(
         ctx, incomplete, ("specs", "jobtemplates"), "TrainingJob", "Sweep", "JobTemplate"
     )
 
 
-def _complete_workspace_files(ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str) -> list[str]:
+def _complete_workspace_files_on_tab(
+    ctx: Any, incomplete: str, tops: Iterable[str], *kinds: str
+) -> list[str]:
     """Return files of some kinds below some folders; if there are too many, their folders."""
     here = os.getcwd()
 
@@ -203,14 +207,14 @@ def _complete_workspace_files(ctx: Any, incomplete: str, tops: Iterable[str], *k
                     continue
                 yield from (os.path.join(relative, name) for name in sorted(names) if name.endswith(".yaml"))
 
-    matching = _find_completions_quietly(found, ctx, incomplete)
+    matching = _complete_names_on_tab(found, ctx, incomplete)
     if len(matching) <= _MOST:
-        return [name for name in matching if not kinds or _find_kind_in_file(name) in kinds]
+        return [name for name in matching if not kinds or _find_kind_for_tab_completion(name) in kinds]
     start = len(incomplete)
     return list(dict.fromkeys(name[: name.find("/", start) + 1] or name for name in matching))
 
 
-def _find_kind_in_file(file: str) -> str:
+def _find_kind_for_tab_completion(file: str) -> str:
     """Return the kind in a file, found without parsing its YAML."""
     from gangplan.contents.files import read_contents
 

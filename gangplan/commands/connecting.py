@@ -38,10 +38,10 @@ def connect_with_flags(
     cluster: ClusterFile, asked: ConnectionFlags, purpose: str, needs: tuple[Right, ...]
 ) -> Access:
     """Connect to a cluster. Raises ToolError, and UserError for a context that does not exist."""
-    return connect_by_name(cluster.name, cluster.spec.context, asked, purpose, needs)
+    return connect_by_name_with_flags(cluster.name, cluster.spec.context, asked, purpose, needs)
 
 
-def connect_by_name(
+def connect_by_name_with_flags(
     name: str, context: str | None, asked: ConnectionFlags, purpose: str, needs: tuple[Right, ...]
 ) -> Access:
     """Connect to a cluster that may have no file, with the context that a file would name.
@@ -50,10 +50,10 @@ def connect_by_name(
     """
     from gangplan.live.access import connect_to_cluster
 
-    return connect_to_cluster(build_wanted_cluster(name, context, asked, purpose, needs))
+    return connect_to_cluster(build_context_choice_from_flags(name, context, asked, purpose, needs))
 
 
-def build_wanted_cluster(
+def build_context_choice_from_flags(
     name: str, context: str | None, asked: ConnectionFlags, purpose: str, needs: tuple[Right, ...]
 ) -> ContextChoice:
     """Build the description of the cluster that the flags of a command select."""
@@ -65,7 +65,7 @@ def build_wanted_cluster(
     )
 
 
-def build_observing(
+def build_observing_from_flags(
     snapshots: Sequence[Path] | None,
     is_server: bool,
     context: str | None,

@@ -109,8 +109,8 @@ def cost(
     cost."""
     from gangplan.commands.common import build_request
     from gangplan.commands.cost import print_costs as command
-    from gangplan.commands.cost import select_months
-    from gangplan.commands.progress import show_progress
+    from gangplan.commands.cost import select_months_from_flags
+    from gangplan.commands.progress import show_progress_on_terminal
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
     given = {"--by": by != "run", "--month": month is not None, "--durations": durations is not None}
@@ -129,9 +129,15 @@ def cost(
         from gangplan.commands.cost_elsewhere import print_cost_elsewhere
 
         raise typer.Exit(print_cost_elsewhere(asked, durations, format))
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         raise typer.Exit(
-            command(replace(asked, progress=tick), by, durations, format, select_months(by, month, today))
+            command(
+                replace(asked, progress=tick),
+                by,
+                durations,
+                format,
+                select_months_from_flags(by, month, today),
+            )
         )
 
 

@@ -11,28 +11,33 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from gangplan.commands.common import choose_exit_code, print_findings
-from gangplan.commands.listing import format_table
-from gangplan.commands.outfile import resolve_out_file
-from gangplan.commands.simulate import build_queued_runs
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
+from gangplan.commands.listing import format_terminal_table
+from gangplan.commands.outfile import resolve_output_file_flag
+from gangplan.commands.simulate import build_queued_runs_for_simulation
 from gangplan.errors import Exit, UserError
 from gangplan.findings import sort_findings
 from gangplan.kueue.model import KueueWorkload
 from gangplan.model.bill import CostItem, build_cost_item
 from gangplan.model.duration import format_duration
-from gangplan.pipeline.elsewhere import ClusterPool, try_on_other_pools
+from gangplan.pipeline.elsewhere import ClusterPool, try_spec_on_other_pools
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.scope import select_scope
+from gangplan.pipeline.scope import select_work_scope
 from gangplan.pipeline.standing import build_previewed_world
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
-from gangplan.report.costs import format_decimal, format_money
+from gangplan.report.costs import format_cost_decimal, format_money
 from gangplan.simulate import read_workload, simulate_runs
-from gangplan.simulate.day import DURATIONS_HELP, duration_of, find_job_line, read_lines
-from gangplan.simulate.outcome import outcome_of
+from gangplan.simulate.day import (
+    DURATIONS_HELP,
+    find_job_line,
+    read_lines_of_simulated_day,
+    simulated_duration_of,
+)
+from gangplan.simulate.outcome import compute_simulation_outcome
 from gangplan.source import load_objects
-from gangplan.validate.kueue.members import read_quota_setup
+from gangplan.validate.kueue.members import read_quota_setup_of_cluster
 from gangplan.validate.world import World
 from gangplan.workspace import SpecFile, Workspace, load_workspace
 
@@ -65,24 +70,31 @@ def print_cost_elsewhere(request: Request, durations: Path | None, format: str) 
         raise UserError(f"there is no format '{name}' with --elsewhere", f"Formats: {', '.join(_FORMATS)}.")
     if not request.specs:
         raise UserError("--elsewhere is about jobs", "Name specs: gangplan cost SPEC --elsewhere.")
-    target = resolve_out_file(file, request.root, "the costs") if equals else None
+    target = resolve_output_file_flag(file, request.root, "the costs") if equals else None
     workspace = load_workspace(request.root)
-    _, files = select_scope(workspace, request.clusters, request.teams, request.specs, Path.cwd())
+    _, files = select_work_scope(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     now = preview_render(request, workspace)
     wrong = [one for one in now.findings if one.is_error and one.where.file not in now.files]
     if wrong:  # an error of the platform or a team applies to every place
-        print_findings(sort_findings(wrong))
+        print_findings_to_stderr(sort_findings(wrong))
         return choose_exit_code(wrong)
     queue = _Queue(request, workspace, durations)
-    found = {one: _list_pool_offers(request, workspace, one, queue, now) for one in files}
+    found = {one: _list_pool_offers_for_elsewhere_flag(request, workspace, one, queue, now) for one in files}
     if name == "json":
         said = (
-            json.dumps({"version": 1, "jobs": [_build_offer_facts(*one) for one in found.items()]}, indent=2)
+            json.dumps(
+                {
+                    "version": 1,
+                    "jobs": [_build_offer_facts_for_elsewhere_flag(*one) for one in found.items()],
+                },
+                indent=2,
+            )
             + "\n"
         )
     else:
         said = "\n".join(
-            _format_offer_table(one, offers, durations is not None) for one, offers in found.items()
+            _format_offers_for_elsewhere_flag(one, offers, durations is not None)
+            for one, offers in found.items()
         )
     if target is not None:
         target.write(said)
@@ -95,7 +107,7 @@ class _Queue:
     """The other active runs of the workspace on each cluster, which have just arrived."""
 
     def __init__(self, request: Request, workspace: Workspace, durations: Path | None) -> None:
-        self.lines = read_lines(durations, DURATIONS_HELP) if durations else {}
+        self.lines = read_lines_of_simulated_day(durations, DURATIONS_HELP) if durations else {}
         self._request, self._workspace = replace(request, specs=(), teams=(), uses_cache=False), workspace
         self._known: dict[str, tuple[World, list[KueueWorkload]]] = {}
 
@@ -105,37 +117,41 @@ class _Queue:
         world, others = self._of(run.cluster)
         job = run.unit.job
         title = f"{job.team}/{job.name}"
-        lasts = duration_of(self.lines, title, job.timeout_s)
+        lasts = simulated_duration_of(self.lines, title, job.timeout_s)
         own = read_workload(
             world, list(load_objects(text)), title, duration=lasts, arrival=_LATER_S, team=job.team
         )
         if own is None or own.is_hopeless:
             return None
         runs = [*(one for one in others if one.name != title), own]
-        return outcome_of(simulate_runs(read_quota_setup(world), runs), runs).waits.get(title)
+        return compute_simulation_outcome(
+            simulate_runs(read_quota_setup_of_cluster(world), runs), runs
+        ).waits.get(title)
 
     def _of(self, cluster: str) -> tuple[World, list[KueueWorkload]]:
         if cluster not in self._known:
             whole = replace(self._request, clusters=(cluster,))
             result = preview_render(whole, self._workspace)
             world = build_previewed_world(whole, cluster, result)
-            self._known[cluster] = world, build_queued_runs(world, result, self.lines)[0]
+            self._known[cluster] = world, build_queued_runs_for_simulation(world, result, self.lines)[0]
         return self._known[cluster]
 
 
-def _list_pool_offers(
+def _list_pool_offers_for_elsewhere_flag(
     request: Request, workspace: Workspace, file: SpecFile, queue: _Queue, as_is: Result
 ) -> list[Offer]:
     runs = [run for run in as_is.runs if run.unit.job.source == file.file]
     now = {(run.cluster, run.unit.job.worker_pool.name) for run in runs}
     offers = [
-        _build_pool_offer(place, result, queue, (place.cluster, place.pool) in now)
-        for place, result in try_on_other_pools(request, workspace, file, runs)
+        _build_pool_offer_for_elsewhere_flag(place, result, queue, (place.cluster, place.pool) in now)
+        for place, result in try_spec_on_other_pools(request, workspace, file, runs)
     ]
-    return sorted(offers, key=_rank_pool_offer)
+    return sorted(offers, key=_build_cost_offer_sort_key)
 
 
-def _build_pool_offer(place: ClusterPool, result: Result, queue: _Queue, is_now: bool) -> Offer:
+def _build_pool_offer_for_elsewhere_flag(
+    place: ClusterPool, result: Result, queue: _Queue, is_now: bool
+) -> Offer:
     errors = [one.message for one in result.findings if one.is_error]
     if errors or not result.runs:
         return Offer(place, None, None, errors[0] if errors else "it has no run there", is_now)
@@ -143,11 +159,13 @@ def _build_pool_offer(place: ClusterPool, result: Result, queue: _Queue, is_now:
     job = run.unit.job
     title = f"{job.team}/{job.name}"
     stated = find_job_line(queue.lines, title) is not None
-    item = build_cost_item(job, run.name, duration_of(queue.lines, title, job.timeout_s) if stated else None)
+    item = build_cost_item(
+        job, run.name, simulated_duration_of(queue.lines, title, job.timeout_s) if stated else None
+    )
     return Offer(place, item, queue.waits(run, result.texts[run.path]), "", is_now)
 
 
-def _rank_pool_offer(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
+def _build_cost_offer_sort_key(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str]:
     """Return a sort key: the cheapest offers first, then those without a price, then the impossible ones."""
     price = offer.item.expected or offer.item.cost if offer.item else None
     waits = float("inf") if offer.waits is None else offer.waits
@@ -161,7 +179,7 @@ def _rank_pool_offer(offer: Offer) -> tuple[bool, bool, Decimal, float, str, str
     )
 
 
-def _format_offer_table(file: SpecFile, offers: Sequence[Offer], with_expected: bool) -> str:
+def _format_offers_for_elsewhere_flag(file: SpecFile, offers: Sequence[Offer], with_expected: bool) -> str:
     rows = [
         {
             "": "now" if one.is_now else None,
@@ -181,7 +199,7 @@ def _format_offer_table(file: SpecFile, offers: Sequence[Offer], with_expected: 
     ]
     if not rows:
         return f"{file.file}: no cluster of team {file.team} has such a pool\n"
-    return f"{file.file}\n{format_table(rows, widest=_WIDEST)}"
+    return f"{file.file}\n{format_terminal_table(rows, widest=_WIDEST)}"
 
 
 def _format_queue_wait(seconds: float | None) -> str:
@@ -190,7 +208,7 @@ def _format_queue_wait(seconds: float | None) -> str:
     return format_duration(round(seconds)) if round(seconds) else "not at all"
 
 
-def _build_offer_facts(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any]:
+def _build_offer_facts_for_elsewhere_flag(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any]:
     return {
         "file": file.file,
         "places": [
@@ -199,8 +217,8 @@ def _build_offer_facts(file: SpecFile, offers: Sequence[Offer]) -> dict[str, Any
                 "pool": one.place.pool,
                 "gpu": one.place.gpu or None,
                 "isNow": one.is_now,
-                "most": format_decimal(one.item.cost) if one.item else None,
-                "expected": format_decimal(one.item.expected) if one.item else None,
+                "most": format_cost_decimal(one.item.cost) if one.item else None,
+                "expected": format_cost_decimal(one.item.expected) if one.item else None,
                 "currency": one.item.currency if one.item and one.item.cost is not None else None,
                 "waitSeconds": None if one.waits is None else round(one.waits),
                 "refused": one.refused or None,

@@ -12,8 +12,8 @@ from pathlib import Path
 from gangplan.api.checks import resolve_day
 from gangplan.commands.common import format_plural
 from gangplan.commands.cost import COST_GROUPS
-from gangplan.commands.listing import format_table
-from gangplan.commands.outfile import resolve_out_file
+from gangplan.commands.listing import format_terminal_table
+from gangplan.commands.outfile import resolve_output_file_flag
 from gangplan.errors import Exit, UserError
 from gangplan.model.bill import CostItem, CostSum, sum_costs
 from gangplan.model.cost import format_hours
@@ -22,13 +22,13 @@ from gangplan.pipeline.history import RunInHistory, StayCost, Told, read_run_his
 from gangplan.pipeline.request import Request
 from gangplan.report.costs import (
     CostRow,
-    build_costs_document,
-    build_item_facts,
-    build_item_rows,
-    build_sum_rows,
-    format_decimal,
+    build_cost_item_json,
+    build_cost_item_rows,
+    build_cost_sum_rows,
+    build_costs_json,
+    format_cost_decimal,
     format_money,
-    render_table_csv,
+    render_cost_rows_csv,
 )
 
 _FORMATS = ("table", "csv", "json")
@@ -52,14 +52,14 @@ def print_cost_history(
         raise UserError("--history needs a day to begin with", "Write --since 2026-11-01.")
     if request.specs:
         raise UserError("--history is about runs, not specs", "Choose with --team and --cluster.")
-    target = resolve_out_file(file, request.root, "the history") if equals else None
+    target = resolve_output_file_flag(file, request.root, "the history") if equals else None
     midnight = datetime.datetime.combine(resolve_day(since), datetime.time(), datetime.UTC)
     lasted = _read_measured_hours(measured) if measured is not None else None
     told = read_run_history(request.root, int(midnight.timestamp()), request.clusters, request.teams, lasted)
-    _refuse_two_clusters(told, measured)
+    _refuse_measured_flag_for_two_clusters(told, measured)
     if not told.items:
         raise UserError(f"Git had no runs in rendered/ since {since}", "Name an earlier day.")
-    said = _format_cost_history(told, by, name, lasted is not None)
+    said = _format_costs_for_history_flag(told, by, name, lasted is not None)
     if target is not None:
         target.write(said)
     else:
@@ -74,7 +74,7 @@ def _read_measured_hours(path: Path) -> dict[tuple[str, str], Decimal]:
     return found
 
 
-def _refuse_two_clusters(told: Told, path: Path | None) -> None:
+def _refuse_measured_flag_for_two_clusters(told: Told, path: Path | None) -> None:
     """Refuse hours that would count on two clusters: an export is of one. Raises UserError."""
     seen: dict[tuple[str, str], str] = {}
     for one in told.items:
@@ -86,33 +86,33 @@ def _refuse_two_clusters(told: Told, path: Path | None) -> None:
             raise UserError(message, f"Say whose file it is: --cluster {other}.")
 
 
-def _format_cost_history(told: Told, by: str, format: str, is_measured: bool) -> str:
+def _format_costs_for_history_flag(told: Told, by: str, format: str, is_measured: bool) -> str:
     items = [one.most for one in told.items]
     rows = [
         {
-            **_build_stay_facts(one.stay),
-            **build_item_facts(one.most),
-            **(_build_used_facts(one) if is_measured else {}),
+            **_build_stay_facts_for_history_flag(one.stay),
+            **build_cost_item_json(one.most),
+            **(_build_use_facts_for_measured_flag(one) if is_measured else {}),
         }
         for one in told.items
     ]
     if format == "csv":
-        return render_table_csv(rows)
+        return render_cost_rows_csv(rows)
     found = sum_costs(items, COST_GROUPS[by])
     if format == "json":
-        body = {**build_costs_document(items, found, by), "runs": rows, "schedules": told.schedules}
+        body = {**build_costs_json(items, found, by), "runs": rows, "schedules": told.schedules}
         if is_measured:
-            body["used"] = build_costs_document([], _sum_used(told, COST_GROUPS[by]), by)["sums"]
+            body["used"] = build_costs_json([], _sum_used(told, COST_GROUPS[by]), by)["sums"]
         return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
-    text = format_table(
-        _build_history_rows(told.items, is_measured)
+    text = format_terminal_table(
+        _build_cost_rows_for_history_flag(told.items, is_measured)
         if by == "run"
-        else _build_history_sums(told, by, COST_GROUPS[by], is_measured),
+        else _build_cost_sums_for_history_flag(told, by, COST_GROUPS[by], is_measured),
         widest=_WIDEST,
     )
     if len(items) > 1:
-        total = _build_history_sums(told, "in all", lambda _: "total", is_measured)
-        text += "\n" + format_table(total, widest=_WIDEST)
+        total = _build_cost_sums_for_history_flag(told, "in all", lambda _: "total", is_measured)
+        text += "\n" + format_terminal_table(total, widest=_WIDEST)
     text += "\nGit knows when runs came and went, not when they trained: at most, until their timeouts or their end\n"
     if is_measured:
         known = sum(one.used is not None for one in told.items)
@@ -128,11 +128,11 @@ def _sum_used(told: Told, key: Callable[[CostItem], str]) -> list[CostSum]:
     return sum_costs([one.used for one in told.items if one.used is not None], key)
 
 
-def _build_history_sums(
+def _build_cost_sums_for_history_flag(
     told: Told, by: str, key: Callable[[CostItem], str], is_measured: bool
 ) -> list[CostRow]:
     sums = sum_costs([one.most for one in told.items], key)
-    rows = build_sum_rows(sums, by, False)
+    rows = build_cost_sum_rows(sums, by, False)
     if not is_measured:
         return rows
     used = {(one.name, one.currency): one for one in _sum_used(told, key)}
@@ -149,7 +149,7 @@ def _build_history_sums(
     ]
 
 
-def _build_history_rows(told: Sequence[StayCost], is_measured: bool) -> list[CostRow]:
+def _build_cost_rows_for_history_flag(told: Sequence[StayCost], is_measured: bool) -> list[CostRow]:
     return [
         {
             **row,
@@ -161,24 +161,24 @@ def _build_history_rows(told: Sequence[StayCost], is_measured: bool) -> list[Cos
                 if is_measured
                 else {}
             ),
-            "entered": _build_stay_facts(one.stay)["entered"],
-            "left": _build_stay_facts(one.stay)["left"],
+            "entered": _build_stay_facts_for_history_flag(one.stay)["entered"],
+            "left": _build_stay_facts_for_history_flag(one.stay)["left"],
         }
-        for row, one in zip(build_item_rows([one.most for one in told], False), told, strict=True)
+        for row, one in zip(build_cost_item_rows([one.most for one in told], False), told, strict=True)
     ]
 
 
-def _build_used_facts(one: StayCost) -> CostRow:
+def _build_use_facts_for_measured_flag(one: StayCost) -> CostRow:
     used = one.used
     return {
-        "measuredHours": format_decimal(one.hours),
-        "usedGpuHours": format_decimal(used.gpu_hours) if used else None,
-        "usedCpuHours": format_decimal(used.cpu_hours) if used else None,
-        "used": format_decimal(used.cost) if used else None,
+        "measuredHours": format_cost_decimal(one.hours),
+        "usedGpuHours": format_cost_decimal(used.gpu_hours) if used else None,
+        "usedCpuHours": format_cost_decimal(used.cpu_hours) if used else None,
+        "used": format_cost_decimal(used.cost) if used else None,
     }
 
 
-def _build_stay_facts(stay: RunInHistory) -> CostRow:
+def _build_stay_facts_for_history_flag(stay: RunInHistory) -> CostRow:
     left = stay.left
     return {
         "entered": _format_utc_time(stay.entered.time_s),

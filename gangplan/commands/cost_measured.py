@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 
-from gangplan.commands.common import choose_exit_code, print_findings
-from gangplan.commands.listing import format_table
-from gangplan.commands.outfile import resolve_out_file
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
+from gangplan.commands.listing import format_terminal_table
+from gangplan.commands.outfile import resolve_output_file_flag
 from gangplan.errors import Exit, UserError
 from gangplan.findings import sort_findings
 from gangplan.model.bill import build_cost_item
@@ -21,7 +21,7 @@ from gangplan.model.measured import MeasuredUse, read_measurements
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.report.costs import CostRow, format_exact_price, render_table_csv
+from gangplan.report.costs import CostRow, format_exact_price, render_cost_rows_csv
 
 _FORMATS = ("table", "csv", "json")
 _WIDEST = 63
@@ -39,22 +39,22 @@ def print_measured_cost(request: Request, path: Path, format: str) -> Exit:
     name, equals, file = format.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
-    target = resolve_out_file(file, request.root, "the comparison") if equals else None
+    target = resolve_output_file_flag(file, request.root, "the comparison") if equals else None
     measured = read_measurements(path)
     result = preview_render(request)
     if result.has_errors:
-        print_findings(sort_findings([one for one in result.findings if one.is_error]))
+        print_findings_to_stderr(sort_findings([one for one in result.findings if one.is_error]))
         return choose_exit_code(result.findings)
     rows = [
-        _build_measured_row(run, found)
+        _build_cost_row_for_measured_flag(run, found)
         for run in sorted(result.runs, key=lambda one: (one.cluster, one.unit.job.team, one.name))
-        if (found := _find_measured_use(measured, run)) is not None
+        if (found := _find_run_use_for_measured_flag(measured, run)) is not None
     ]
     if not rows:
         raise UserError(
             f"{path} has none of these runs", "Export those of this cluster, by namespace and run."
         )
-    said = _format_measured_costs(rows, name)
+    said = _format_costs_for_measured_flag(rows, name)
     if target is not None:
         target.write(said)
     else:
@@ -62,7 +62,9 @@ def print_measured_cost(request: Request, path: Path, format: str) -> Exit:
     return Exit.CLEAN
 
 
-def _find_measured_use(measured: dict[tuple[str, str], MeasuredUse], run: PlannedRun) -> MeasuredUse | None:
+def _find_run_use_for_measured_flag(
+    measured: dict[tuple[str, str], MeasuredUse], run: PlannedRun
+) -> MeasuredUse | None:
     """Return what was measured for a run; for a schedule, combine all of its dated runs: peaks, and mean GPU
     use."""
     job = run.unit.job
@@ -82,7 +84,7 @@ def _find_measured_use(measured: dict[tuple[str, str], MeasuredUse], run: Planne
     )
 
 
-def _build_measured_row(run: PlannedRun, found: MeasuredUse) -> CostRow:
+def _build_cost_row_for_measured_flag(run: PlannedRun, found: MeasuredUse) -> CostRow:
     job = run.unit.job
     cpu, memory = (
         Decimal(job.worker_pod.cpu.nano) / NANOS_PER_UNIT,
@@ -140,9 +142,9 @@ def _format_rounded_decimal(value: Decimal | None) -> str | None:
     return None if value is None else f"{value.quantize(Decimal('0.01')):f}"
 
 
-def _format_measured_costs(rows: Sequence[CostRow], format: str) -> str:
+def _format_costs_for_measured_flag(rows: Sequence[CostRow], format: str) -> str:
     if format == "csv":
-        return render_table_csv(rows)
+        return render_cost_rows_csv(rows)
     if format == "json":
         return json.dumps({"version": 1, "runs": list(rows)}, indent=2, ensure_ascii=False) + "\n"
     shown: list[CostRow] = [
@@ -158,7 +160,7 @@ def _format_measured_costs(rows: Sequence[CostRow], format: str) -> str:
         }
         for one in rows
     ]
-    text = format_table(shown, widest=_WIDEST)
+    text = format_terminal_table(shown, widest=_WIDEST)
     return (
         text + f"\nof a worker: used at most, of what it asks for; edits keep {HEADROOM} percent above that."
         " Why GPUs are idle, no figure here tells.\n"

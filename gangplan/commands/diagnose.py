@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gangplan.commands.connecting import ConnectionFlags
-from gangplan.commands.outfile import OutFile, resolve_out_file
+from gangplan.commands.outfile import OutFile, resolve_output_file_flag
 from gangplan.diagnose.evidence import Evidence
 from gangplan.diagnose.read import read_evidence
 from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
 from gangplan.errors import Exit, UserError
-from gangplan.report.diagnosis import build_diagnosis_document, render_diagnosis, render_diagnosis_markdown
+from gangplan.report.diagnosis import build_diagnosis_json, render_diagnosis_markdown, render_diagnosis_text
 from gangplan.workspace import suggest_nearest
 
 _FORMATS = ("text", "json", "markdown")
 
 
-def diagnose_evidence(
+def run_diagnose_command(
     named: Sequence[str],
     run: str,
     formats: Sequence[str],
@@ -35,7 +35,7 @@ def diagnose_evidence(
     ToolError.
     """
     outputs = [_parse_diagnosis_output(one) for one in formats]
-    run, evidence = _collect_run_evidence(named, run, root, clusters, teams, server)
+    run, evidence = _collect_run_evidence_from_flags(named, run, root, clusters, teams, server)
     found = diagnose_runs(evidence, run)
     if not found:
         known = sorted({one.name for one in diagnose_runs(evidence) if one.name})
@@ -45,7 +45,7 @@ def diagnose_evidence(
             or (f"There are: {', '.join(known[:8])}." if known else "No run is named."),
         )
     for name, file in outputs:
-        said = _format_diagnosis(name, found, evidence)
+        said = _format_diagnose_command_output(name, found, evidence)
         if file is not None:
             file.write(said)
         else:
@@ -53,7 +53,7 @@ def diagnose_evidence(
     return Exit.CLEAN if all(one.is_well for one in found) else Exit.FINDINGS
 
 
-def _collect_run_evidence(
+def _collect_run_evidence_from_flags(
     named: Sequence[str],
     run: str,
     root: Path | None,
@@ -66,9 +66,9 @@ def _collect_run_evidence(
     if server is not None:
         if not run:
             raise UserError("--server needs to know which run", "Add --run RUN, as gangplan status shows it.")
-        from gangplan.commands.diagnose_live import fetch_evidence
+        from gangplan.commands.diagnose_live import fetch_evidence_for_diagnose_command
 
-        run, found = fetch_evidence(run, root, clusters, teams, server)
+        run, found = fetch_evidence_for_diagnose_command(run, root, clusters, teams, server)
     elif not named:
         raise UserError(
             "there is nothing to look at",
@@ -88,11 +88,11 @@ def _collect_run_evidence(
     return run, found
 
 
-def _format_diagnosis(name: str, found: Sequence[RunDiagnosis], evidence: Evidence) -> str:
+def _format_diagnose_command_output(name: str, found: Sequence[RunDiagnosis], evidence: Evidence) -> str:
     if name == "json":
         return (
             json.dumps(
-                build_diagnosis_document(found, evidence.skipped, evidence.broken),
+                build_diagnosis_json(found, evidence.skipped, evidence.broken),
                 indent=2,
                 ensure_ascii=False,
             )
@@ -100,14 +100,14 @@ def _format_diagnosis(name: str, found: Sequence[RunDiagnosis], evidence: Eviden
         )
     if name == "markdown":
         return render_diagnosis_markdown(found, evidence.skipped, evidence.broken)
-    return render_diagnosis(found, evidence.skipped, evidence.broken)
+    return render_diagnosis_text(found, evidence.skipped, evidence.broken)
 
 
 def _parse_diagnosis_output(text: str) -> tuple[str, OutFile | None]:
     name, equals, file = text.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
-    return name, resolve_out_file(file, Path.cwd(), "the diagnosis") if equals else None
+    return name, resolve_output_file_flag(file, Path.cwd(), "the diagnosis") if equals else None
 
 
 def _open_stdin_stream() -> BinaryIO:

@@ -11,25 +11,25 @@ from pathlib import Path
 from gangplan.commands.common import (
     choose_exit_code,
     format_plural,
-    print_findings,
+    print_findings_to_stderr,
     report_nothing_written,
 )
-from gangplan.commands.new import check_job_name_free
+from gangplan.commands.new import check_job_name_argument_free
 from gangplan.edits import FlagChange, edit_field, parse_changes
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes import FixedFile, read_fixable, write_fixed
 from gangplan.report.escape import escape_own_line
 from gangplan.report.fixed import render_fix_diff
-from gangplan.report.plan import format_run_line
-from gangplan.report.sweeps import format_sweep_line, split_off_sweeps
+from gangplan.report.plan import format_run_plan_line
+from gangplan.report.sweeps import format_sweep_plan_line, split_off_sweeps
 from gangplan.source import Document, load_document
 from gangplan.spec.near import find_nearest_file
 from gangplan.spec.root import SPECS, locate_workspace_root
 from gangplan.starter.answers import check_name
 from gangplan.starter.formats import find_file_format, find_format_model
 from gangplan.starter.judge import FileJudgement, judge_changed_file
-from gangplan.starter.parameters import find_parameter_types, read_team_templates
-from gangplan.starter.setting import apply_field_changes
+from gangplan.starter.parameters import find_new_job_parameter_types, read_team_templates_for_new_job
+from gangplan.starter.setting import apply_set_flags_to_text
 from gangplan.starter.users import DependentSpecs, find_dependent_specs
 from gangplan.starter.write import write_new_files
 
@@ -40,7 +40,7 @@ _PAST = ("run", "state", "retired", "keep", "stopped", "removed", "results")
 _VERSION = ("version",)
 
 
-def edit_specs(
+def run_edit_command(
     file: str,
     sets: Sequence[str],
     unsets: Sequence[str],
@@ -53,17 +53,17 @@ def edit_specs(
     if not changes:
         raise UserError("nothing to change", "Write --set KEY=VALUE or --unset KEY.")
     root = locate_workspace_root(workspace)
-    path = _find_edited_file(root, file)
-    data, document = _read_edited_document(root, path)
+    path = _resolve_file_argument(root, file)
+    data, document = _read_document_of_file_argument(root, path)
     format, text = find_file_format(path, document), data.decode()
-    types = _find_template_parameter_types(root, path, document, changes)
-    after = apply_field_changes(text, path, find_format_model(format), changes, types)
+    types = _find_parameter_types_for_set_flags(root, path, document, changes)
+    after = apply_set_flags_to_text(text, path, find_format_model(format), changes, types)
     if after == text:
         sys.stdout.write(f"{escape_own_line(path)} says so already\n")
         return Exit.CLEAN
     users = DependentSpecs() if format in _SPECS else find_dependent_specs(root, path, format, text, after)
     judged = judge_changed_file(root, path, text, after, format in _SPECS, users.files)
-    print_findings(judged.found)
+    print_findings_to_stderr(judged.found)
     if judged.errors:
         return report_nothing_written(judged.errors)
     fixed = FixedFile(path, data, after.encode())
@@ -77,7 +77,7 @@ def edit_specs(
     return choose_exit_code(judged.found)
 
 
-def clone_spec(
+def run_clone_command(
     file: str,
     name: str,
     sets: Sequence[str],
@@ -89,8 +89,8 @@ def clone_spec(
     """Copy a spec or a template under another name, and change fields of the copy. Raises UserError."""
     changes = parse_changes(sets, unsets)
     root = locate_workspace_root(workspace)
-    path = _find_edited_file(root, file)
-    data, document = _read_edited_document(root, path)
+    path = _resolve_file_argument(root, file)
+    data, document = _read_document_of_file_argument(root, path)
     format = find_file_format(path, document)
     if format not in (*_SPECS, "template"):
         kind = "image" if format == "catalog" else format
@@ -100,23 +100,23 @@ def clone_spec(
     if os.path.lexists(root / target):
         raise UserError(f"nothing was written: {target} exists", "Edit it, or take another name.")
     if format in _SPECS:
-        check_job_name_free(root, path.split("/")[1], name)
+        check_job_name_argument_free(root, path.split("/")[1], name)
     text = data.decode().removeprefix("\ufeff")
     for field in _PAST if format in _SPECS else _VERSION:
         if field in document.value:
             text = edit_field(text, path, (field,), None)
     if "name" in document.value:
         text = edit_field(text, path, ("name",), name)
-    text = apply_field_changes(
+    text = apply_set_flags_to_text(
         text,
         target,
         find_format_model(format),
         changes,
-        _find_template_parameter_types(root, path, document, changes),
+        _find_parameter_types_for_set_flags(root, path, document, changes),
     )
     users = DependentSpecs() if format in _SPECS else find_dependent_specs(root, target, format, "", text)
     judged = judge_changed_file(root, target, None, text, format in _SPECS, users.files)
-    print_findings(judged.found)
+    print_findings_to_stderr(judged.found)
     if judged.errors:
         return report_nothing_written(judged.errors)
     if is_dry:
@@ -128,7 +128,7 @@ def clone_spec(
     return Exit.CLEAN
 
 
-def _find_edited_file(root: Path, file: str) -> str:
+def _resolve_file_argument(root: Path, file: str) -> str:
     """Return the path of a file from the root. Raises UserError for a file outside the workspace."""
     for start in (Path.cwd(), root):
         path = os.path.relpath(os.path.normpath(start / file), root).replace(os.sep, "/")
@@ -140,7 +140,7 @@ def _find_edited_file(root: Path, file: str) -> str:
     raise UserError(f"there is no file {file} in the workspace", help)
 
 
-def _read_edited_document(root: Path, path: str) -> tuple[bytes, Document]:
+def _read_document_of_file_argument(root: Path, path: str) -> tuple[bytes, Document]:
     """Return the bytes of a file and its document. Raises UserError."""
     find_file_format(path, None)  # other files are not YAML of ours: there is nothing to correct
     data = read_fixable(root, path)
@@ -148,12 +148,12 @@ def _read_edited_document(root: Path, path: str) -> tuple[bytes, Document]:
         raise UserError(f"{path} is no plain file", "Replace it with one.")
     document, findings = load_document(data, path)
     if document is None or not isinstance(document.value, dict):
-        print_findings(findings)
+        print_findings_to_stderr(findings)
         raise UserError(f"{path} cannot be read", "Correct it first.")
     return data, document
 
 
-def _find_template_parameter_types(
+def _find_parameter_types_for_set_flags(
     root: Path, path: str, document: Document, changes: Sequence[FlagChange]
 ) -> dict[str, str]:
     """Return the parameter types of the template that the spec has after the changes; empty without a
@@ -163,7 +163,7 @@ def _find_template_parameter_types(
     if not isinstance(label, str):
         return {}
     team = path.split("/")[1]
-    return find_parameter_types(read_team_templates(root, team), team, label)
+    return find_new_job_parameter_types(read_team_templates_for_new_job(root, team), team, label)
 
 
 def _print_edit_outcome(
@@ -173,8 +173,8 @@ def _print_edit_outcome(
     runs, sweeps = split_off_sweeps(judged.result.runs if format in _SPECS else ())
     lines = [
         done,
-        *(f"  {format_run_line(one)}" for one in runs),
-        *(f"  {format_sweep_line(one)}" for one in sweeps),
+        *(f"  {format_run_plan_line(one)}" for one in runs),
+        *(f"  {format_sweep_plan_line(one)}" for one in sweeps),
     ]
     if format not in _SPECS:
         made = " made from templates" if format == "template" else ""

@@ -18,7 +18,7 @@ Sets = Annotated[
         "-s",
         help=r"Set a field: workers=16, env.SEED=7, clusters=a,b, command[1]=other.py, labels.example\.com/team=x. May be repeated.",
         metavar="KEY=VALUE",
-        autocompletion=complete.complete_settings,
+        autocompletion=complete.complete_settings_on_tab,
     ),
 ]
 Unsets = Annotated[
@@ -28,7 +28,7 @@ Unsets = Annotated[
         "-u",
         help="Remove a field, as --set KEY- does. May be repeated.",
         metavar="KEY",
-        autocompletion=complete.complete_settings,
+        autocompletion=complete.complete_settings_on_tab,
     ),
 ]
 Dry = Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be written, write nothing.")]
@@ -39,7 +39,9 @@ def clone(
     file: Annotated[
         str,
         typer.Argument(
-            help="A spec or a template.", metavar="FILE", autocompletion=complete.complete_sources
+            help="A spec or a template.",
+            metavar="FILE",
+            autocompletion=complete.complete_clone_sources_on_tab,
         ),
     ],
     name: Annotated[str, typer.Argument(help="Name of the copy, and of its file.", metavar="NEWNAME")],
@@ -50,7 +52,7 @@ def clone(
     quiet: QuietFlag = False,
 ) -> None:
     """Copy a spec to its own folder under another name, with its comments, and change some of its fields."""
-    from gangplan.commands.edit import clone_spec as command
+    from gangplan.commands.edit import run_clone_command as command
 
     raise typer.Exit(command(file, name, set or (), unset or (), workspace, dry_run, quiet))
 
@@ -62,7 +64,7 @@ def edit(
         typer.Argument(
             help="A spec, or any other file of the workspace.",
             metavar="FILE",
-            autocompletion=complete.complete_files,
+            autocompletion=complete.complete_files_on_tab,
         ),
     ],
     set: Sets = None,
@@ -72,6 +74,6 @@ def edit(
     quiet: QuietFlag = False,
 ) -> None:
     """Set and remove fields of a file. Everything else in it stays as it is, byte for byte."""
-    from gangplan.commands.edit import edit_specs as command
+    from gangplan.commands.edit import run_edit_command as command
 
     raise typer.Exit(command(file, set or (), unset or (), workspace, dry_run, quiet))

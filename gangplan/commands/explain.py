@@ -5,31 +5,31 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.causes import list_diagnosis_causes
 from gangplan.errors import Exit, UserError
 from gangplan.packs.own import OwnPolicies, load_policies
-from gangplan.reference.causes import render_cause
-from gangplan.reference.field_pages import render_fields
+from gangplan.reference.causes import render_cause_reference
+from gangplan.reference.field_pages import render_fields_reference
 from gangplan.reference.fields import find_fields, list_field_names
 from gangplan.reference.one_policy import (
-    describe_own_policy,
-    describe_pack_policy,
-    find_given_workspace,
+    explain_own_policy,
+    explain_pack_policy,
+    find_workspace_to_explain,
     list_own_policies,
 )
-from gangplan.reference.rules import render_rule
-from gangplan.reference.topics import list_file_kinds, render_topic
+from gangplan.reference.rules import render_rule_reference
+from gangplan.reference.topics import list_file_kinds, render_topic_reference
 from gangplan.report.escape import escape_own_line
 from gangplan.rulebook import Rulebook, load_rulebook
 from gangplan.spec.near import find_similar
 
 
-def explain_name(name: str | None, workspace: Path | None = None) -> Exit:
+def run_explain_command(name: str | None, workspace: Path | None = None) -> Exit:
     """Print the page of a rule, cause, field, kind of file or pack; without a name, list all rules.
 
     A workspace, if there is one, adds its own policies. Raises UserError for an unknown name.
     """
-    root = find_given_workspace(workspace)
+    root = find_workspace_to_explain(workspace)
     policies = load_policies(root) if root is not None else OwnPolicies()
     rulebook = load_rulebook(root) if root is not None else Rulebook()
     known = rulebook.rules
@@ -39,17 +39,17 @@ def explain_name(name: str | None, workspace: Path | None = None) -> Exit:
             _print_escaped_text(f"{rule:{width}}  {rule.severity.word:7}  {' '.join(rule.summary.split())}\n")
         return Exit.CLEAN
     if page := rulebook.find(name):
-        more = describe_pack_policy(page, policies) if page.is_policy else ()
-        _print_escaped_text(render_rule(page) + "".join(f"{line}\n" for line in more))
+        more = explain_pack_policy(page, policies) if page.is_policy else ()
+        _print_escaped_text(render_rule_reference(page) + "".join(f"{line}\n" for line in more))
         return Exit.CLEAN
-    if own := describe_own_policy(name, policies):
+    if own := explain_own_policy(name, policies):
         _print_escaped_text("\n".join(own) + "\n")
         return Exit.CLEAN
-    if cause := render_cause(name):
+    if cause := render_cause_reference(name):
         _print_escaped_text(cause)
         return Exit.CLEAN
     found = [] if name in list_file_kinds() else find_fields(name)  # `Team` is a kind, `team` a field
-    text = render_fields(found) if found else render_topic(name, policies)
+    text = render_fields_reference(found) if found else render_topic_reference(name, policies)
     if not text:
         names = {
             *known,
@@ -57,7 +57,7 @@ def explain_name(name: str | None, workspace: Path | None = None) -> Exit:
             *list_field_names(),
             *list_file_kinds(),
             *policies.names,
-            *list_causes(),
+            *list_diagnosis_causes(),
         }
         close = find_similar(name, names)
         every = "gangplan explain lists all rules; docs/spec.md has all fields."

@@ -14,7 +14,7 @@ from gangplan.spec.templates import TemplateSet
 from gangplan.workspace import load_workspace, suggest_nearest
 
 
-def explain_template(word: str, label: str, workspace: Path | None) -> Exit:
+def print_explain_page_of_template(word: str, label: str, workspace: Path | None) -> Exit:
     """Print the page of a template, as specs of the team whose folder is the current one see it.
 
     Raises UserError.

@@ -7,7 +7,7 @@ import os
 import sys
 
 from gangplan import __version__
-from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError, build_refusal_error
+from gangplan.errors import Exit, GangplanError, InternalError, ToolError, UserError, build_os_refusal_error
 from gangplan.findings import format_sentence
 from gangplan.report.escape import escape_log_line
 
@@ -22,7 +22,7 @@ def print_fatal(stop: GangplanError) -> None:
         sys.stderr.write(f"  help: {escape_log_line(format_sentence(stop.help))}\n")
 
 
-def print_unexpected(bad: Exception) -> int:
+def print_unexpected_error_of_command(bad: Exception) -> int:
     """Print a usage error, a file that has vanished, or a bug of ours with its traceback; return the exit
     code."""
     # Usage errors come from the copy of click inside typer, which has no public name; they are recognised by
@@ -30,7 +30,7 @@ def print_unexpected(bad: Exception) -> int:
     if hasattr(bad, "format_message") and hasattr(bad, "exit_code"):
         if type(bad).__name__ == "NoArgsIsHelpError":  # prints the help, but nothing was done
             is_bare = getattr(bad, "ctx", None) is not None and bad.ctx.parent is None  # type: ignore[attr-defined]
-            sys.stderr.write(_describe_first_steps() if is_bare else f"{bad.format_message()}\n")
+            sys.stderr.write(_describe_first_commands() if is_bare else f"{bad.format_message()}\n")
             return Exit.INPUT
         usage = getattr(bad, "ctx", None)
         help = f"Run {usage.command_path} --help." if usage is not None else None
@@ -43,7 +43,7 @@ def print_unexpected(bad: Exception) -> int:
         return Exit.ENVIRONMENT
     if isinstance(bad, OSError) and bad.errno in _OF_THE_SYSTEM:
         name = os.fsdecode(bad.filename) if isinstance(bad.filename, str | bytes) else "a file"
-        stop = build_refusal_error(name, bad)
+        stop = build_os_refusal_error(name, bad)
         print_fatal(stop)
         return stop.code
     import traceback
@@ -72,7 +72,7 @@ _INSIDE: tuple[tuple[str, str], ...] = (
 )
 
 
-def _describe_first_steps() -> str:
+def _describe_first_commands() -> str:
     """Write what to do next, outside a workspace or in one."""
     from gangplan.spec.root import locate_workspace_root
 

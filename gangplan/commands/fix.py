@@ -31,23 +31,23 @@ def parse_fix_flags(fix: bool, only_shown: bool, platform: bool) -> Fixing | Non
     return Fixing(only_shown, platform)
 
 
-def fix_files(request: Request, fixing: Fixing, words: TextIO, complaints: TextIO) -> None:
+def fix_files_selected_by_flags(request: Request, fixing: Fixing, words: TextIO, complaints: TextIO) -> None:
     """Fix the files that a request selects, print the diff, and write them unless `only_shown`.
 
     Raises UserError if the request selects nothing.
     """
     from gangplan.fixes import write_fixed
-    from gangplan.pipeline.fix import list_fixed_files
-    from gangplan.pipeline.scan import scan_for_secrets
+    from gangplan.pipeline.fix import list_fixed_files_in_scope
+    from gangplan.pipeline.scan import scan_workspace_for_secrets
     from gangplan.report.fixed import render_fix_diff, render_fix_patch
     from gangplan.validate.secrets import mask_secrets
 
     workspace = load_workspace(request.root)
     if workspace.is_refused:
         return  # the check that follows reports why
-    secrets = scan_for_secrets(request.root, lambda file: True)[1]
+    secrets = scan_workspace_for_secrets(request.root, lambda file: True)[1]
     changed = places = 0
-    for fixed in list_fixed_files(request, workspace, fixing.platform):
+    for fixed in list_fixed_files_in_scope(request, workspace, fixing.platform):
         for fix in fixed.refused:
             complaints.write(
                 f"{_format_fix_place(fix)}: not fixed: it overlaps with another fix, or makes it worse\n"

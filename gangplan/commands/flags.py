@@ -30,7 +30,7 @@ ClustersFlag = Annotated[
         "--cluster",
         help="Only this cluster; may be repeated.",
         metavar="NAME",
-        autocompletion=complete.complete_clusters,
+        autocompletion=complete.complete_clusters_on_tab,
     ),
 ]
 ClusterNamesArgument = Annotated[
@@ -38,7 +38,7 @@ ClusterNamesArgument = Annotated[
     typer.Argument(
         help="Only these clusters (default: all), as --cluster.",
         metavar="NAME",
-        autocompletion=complete.complete_clusters,
+        autocompletion=complete.complete_clusters_on_tab,
     ),
 ]
 TeamsFlag = Annotated[
@@ -47,7 +47,7 @@ TeamsFlag = Annotated[
         "--team",
         help="Only this team; may be repeated.",
         metavar="NAME",
-        autocompletion=complete.complete_teams,
+        autocompletion=complete.complete_teams_on_tab,
     ),
 ]
 PlaceArgument = Annotated[
@@ -55,7 +55,7 @@ PlaceArgument = Annotated[
     typer.Argument(
         help="A spec, or a line of any file, such as rendered/...:LINE.",
         metavar="SPEC|FILE:LINE",
-        autocompletion=complete.complete_files,
+        autocompletion=complete.complete_files_on_tab,
     ),
 ]
 SpecsArgument = Annotated[
@@ -63,7 +63,7 @@ SpecsArgument = Annotated[
     typer.Argument(
         help="Specs, folders or patterns; any other file selects what depends on it (default: all).",
         metavar="FILE",
-        autocompletion=complete.complete_files,
+        autocompletion=complete.complete_files_on_tab,
     ),
 ]
 EngineFlag = Annotated[
@@ -107,7 +107,7 @@ ReviewFormatFlag = Annotated[
         "--format",
         help="text, json, or with --base markdown.",
         metavar="NAME",
-        autocompletion=complete.build_word_completion("text", "json", "markdown"),
+        autocompletion=complete.build_word_tab_completion("text", "json", "markdown"),
     ),
 ]
 FormatsFlag = Annotated[

@@ -26,7 +26,7 @@ Check = Annotated[
 ]
 
 
-def _add_engine_command(engine: GitopsEngine) -> None:
+def _add_gitops_engine_command(engine: GitopsEngine) -> None:
     """Add the command of an engine: a flag for each of its options."""
 
     def run(
@@ -38,19 +38,21 @@ def _add_engine_command(engine: GitopsEngine) -> None:
     ) -> None:
         from gangplan.commands.common import build_request
         from gangplan.commands.gitops_run import Asked
-        from gangplan.commands.gitops_run import run_gitops_engine as carry_out
+        from gangplan.commands.gitops_run import run_gitops_engine_command as carry_out
 
         asked = Asked(build_request(workspace, cluster, None, None, "serial", 1), output, check)
         by_name = {one.name: one for one in engine.options}
         bad: list[UserError] = []
         flags = {
-            name: _parse_engine_option(by_name[name], value, bad)
+            name: _parse_gitops_engine_flag(by_name[name], value, bad)
             for name, value in given.items()
             if value not in (None, [])
         }
         raise typer.Exit(carry_out(engine, asked, flags, bad))
 
-    places: dict[str, tuple[Any, Any]] = {one.name: (_build_engine_flag(one), None) for one in engine.options}
+    places: dict[str, tuple[Any, Any]] = {
+        one.name: (_build_gitops_engine_flag(one), None) for one in engine.options
+    }
     places["workspace"] = WorkspaceFlag, None
     if engine.by_cluster:
         places["cluster"] = ClustersFlag, None
@@ -69,7 +71,7 @@ def _add_engine_command(engine: GitopsEngine) -> None:
     app.command(engine.name)(run)
 
 
-def _build_engine_flag(option: EngineOption) -> Any:
+def _build_gitops_engine_flag(option: EngineOption) -> Any:
     """Return the type of a parameter, as typer reads it."""
     kind = type(option.default) | None if isinstance(option.default, str | int) else list[str] | None
     says = option.help
@@ -80,7 +82,7 @@ def _build_engine_flag(option: EngineOption) -> Any:
     return Annotated[kind, typer.Option(option.flag, help=says, metavar=option.metavar, show_default=False)]
 
 
-def _parse_engine_option(option: EngineOption, given: Any, bad: list[UserError]) -> Any:
+def _parse_gitops_engine_flag(option: EngineOption, given: Any, bad: list[UserError]) -> Any:
     """Return the value of an option; for a mapping, parse NAME=VALUE and append errors to `bad`."""
     if not isinstance(option.default, dict):
         return tuple(given) if isinstance(given, list) else given
@@ -100,16 +102,16 @@ def _parse_engine_option(option: EngineOption, given: Any, bad: list[UserError])
 
 
 for _one in list_engines():
-    _add_engine_command(_one)
+    _add_gitops_engine_command(_one)
 
 
 @app.command("write")
 def gitops_write(workspace: WorkspaceFlag = None) -> None:
     """Write all files that gangplan.yaml lists, each to its place."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.gitops_run import write_gitops_files
+    from gangplan.commands.gitops_run import run_gitops_write_command
 
-    raise typer.Exit(write_gitops_files(build_request(workspace, None, None, None, "serial", 1)))
+    raise typer.Exit(run_gitops_write_command(build_request(workspace, None, None, None, "serial", 1)))
 
 
 @app.command("check")
@@ -117,9 +119,9 @@ def gitops_check(workspace: WorkspaceFlag = None) -> None:
     """Check that all files that gangplan.yaml lists, or that name their command, are fresh; exit with 1 if
     one is not."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.gitops_check import check_gitops_files
+    from gangplan.commands.gitops_check import run_gitops_check_command
 
-    raise typer.Exit(check_gitops_files(build_request(workspace, None, None, None, "serial", 1), app))
+    raise typer.Exit(run_gitops_check_command(build_request(workspace, None, None, None, "serial", 1), app))
 
 
 @app.command("sync")
@@ -127,7 +129,7 @@ def gitops_sync(
     name: Annotated[
         str,
         typer.Argument(
-            help="The cluster to sync.", metavar="NAME", autocompletion=complete.complete_clusters
+            help="The cluster to sync.", metavar="NAME", autocompletion=complete.complete_clusters_on_tab
         ),
     ],
     workspace: WorkspaceFlag = None,
@@ -150,8 +152,8 @@ def gitops_sync(
     does."""
     from gangplan.commands.common import build_request
     from gangplan.commands.connecting import ConnectionFlags
-    from gangplan.commands.gitops_sync import sync_rendered
+    from gangplan.commands.gitops_sync import run_gitops_sync_command
 
     asked = ConnectionFlags(context, kubeconfig, timeout, in_cluster)
     wanted = build_request(workspace, [name], None, None, "auto", 0, uses_cache=True)
-    raise typer.Exit(sync_rendered(wanted, asked, namespace, confirmed))
+    raise typer.Exit(run_gitops_sync_command(wanted, asked, namespace, confirmed))

@@ -12,12 +12,16 @@ import typer.main
 
 from gangplan.commands.fatal import print_fatal
 from gangplan.commands.gitops_files import write_or_print_files
-from gangplan.commands.gitops_run import collect_engine_input, find_engine_folder, load_gitops_settings
-from gangplan.delivery.engine import find_engine, list_engines
-from gangplan.delivery.made import build_engine_files
+from gangplan.commands.gitops_run import (
+    collect_gitops_engine_input,
+    find_output_folder_of_gitops_engine,
+    load_gitops_settings,
+)
+from gangplan.delivery.engine import find_delivery_engine, list_engines
+from gangplan.delivery.made import build_delivery_engine_files
 from gangplan.delivery.stated import GitopsSettings
 from gangplan.errors import Exit, UserError
-from gangplan.gitops.made import PIPELINE_COMMAND, parse_command_header
+from gangplan.gitops.made import PIPELINE_COMMAND, parse_gitops_command_header
 from gangplan.pipeline.request import Request
 
 # Where forges read recipes, from the top of the repository.
@@ -31,12 +35,15 @@ _AT_TOP = (
 )
 
 
-def check_gitops_files(request: Request, app: typer.Typer) -> Exit:
+def run_gitops_check_command(request: Request, app: typer.Typer) -> Exit:
     """Compare all of them. Files that name no command were written by somebody, and are left out."""
     said = load_gitops_settings(request.root)
     if isinstance(said, Exit):
         return said
-    outcomes = [*_check_listed_engines(request, said), *_check_unlisted_commands(request, said, app)]
+    outcomes = [
+        *_check_listed_gitops_engines(request, said),
+        *_check_unlisted_gitops_commands(request, said, app),
+    ]
     worst = max(outcomes, default=Exit.CLEAN)
     if worst is Exit.CLEAN:
         sys.stdout.write(
@@ -47,17 +54,17 @@ def check_gitops_files(request: Request, app: typer.Typer) -> Exit:
     return worst
 
 
-def _check_listed_engines(request: Request, said: GitopsSettings) -> Iterator[Exit]:
+def _check_listed_gitops_engines(request: Request, said: GitopsSettings) -> Iterator[Exit]:
     """Compare what gangplan.yaml lists."""
-    listed = [find_engine(name) for name in said.engines]
-    given = collect_engine_input(listed, request)
+    listed = [find_delivery_engine(name) for name in said.engines]
+    given = collect_gitops_engine_input(listed, request)
     if isinstance(given, Exit):
         yield given
         return
     for engine in listed:
-        folder = find_engine_folder(request.root, engine, said)
+        folder = find_output_folder_of_gitops_engine(request.root, engine, said)
         try:
-            files = build_engine_files(engine, given, said=said)
+            files = build_delivery_engine_files(engine, given, said=said)
         except UserError as bad:  # the others are still compared
             print_fatal(bad)
             yield Exit.INPUT
@@ -65,7 +72,9 @@ def _check_listed_engines(request: Request, said: GitopsSettings) -> Iterator[Ex
             yield write_or_print_files(files, str(folder), is_check=True)
 
 
-def _check_unlisted_commands(request: Request, said: GitopsSettings, app: typer.Typer) -> Iterator[Exit]:
+def _check_unlisted_gitops_commands(
+    request: Request, said: GitopsSettings, app: typer.Typer
+) -> Iterator[Exit]:
     """Compare files of other commands, by their first line: it is parsed, and never run by a shell."""
     program, known = typer.main.get_command(app), [one.name for one in list_engines()]
     for words, folder, path in _list_header_commands(request.root, said):
@@ -96,7 +105,7 @@ def _list_header_commands(root: Path, said: GitopsSettings) -> Iterator[tuple[li
     """Yield each command once, with the folder that it wrote into and a file."""
     seen = set()
     for path, folder in _list_engine_files(root, said):
-        words = parse_command_header(path.read_text(encoding="utf-8", errors="replace"))
+        words = parse_gitops_command_header(path.read_text(encoding="utf-8", errors="replace"))
         if words is None or words[:1] == [PIPELINE_COMMAND]:
             continue
         if not {*words[:1]} & {*said.engines} and (tuple(words), folder) not in seen:
@@ -107,7 +116,7 @@ def _list_header_commands(root: Path, said: GitopsSettings) -> Iterator[tuple[li
 def _list_engine_files(root: Path, said: GitopsSettings) -> Iterator[tuple[Path, Path]]:
     """Yield files that a command may have written, and the folder that it would have written into."""
     for engine in list_engines():
-        folder = find_engine_folder(root, engine, said)
+        folder = find_output_folder_of_gitops_engine(root, engine, said)
         if engine.home:
             names = sorted(one.name for one in folder.glob("*.yaml") if one.is_file())
         else:

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from gangplan.commands.common import format_plural
-from gangplan.errors import Exit, UserError, build_refusal_error
-from gangplan.gitops.made import PIPELINE_COMMAND, parse_command_header
+from gangplan.errors import Exit, UserError, build_os_refusal_error
+from gangplan.gitops.made import PIPELINE_COMMAND, parse_gitops_command_header
 
 
 def write_or_print_files(
@@ -29,32 +29,32 @@ def write_or_print_files(
         return Exit.CLEAN
     folder = Path(str(output))
     if not is_check:
-        check_paths_free(files, folder)
+        check_output_flag_paths_free(files, folder)
     files = _drop_taken_over_files(files, folder)
-    over = [] if kept else _find_left_over_files(files, folder)
+    over = [] if kept else _find_left_over_gitops_files(files, folder)
     if is_check:
-        return _compare_gitops_files(files, folder, over)
+        return _compare_gitops_files_for_check_flag(files, folder, over)
     for path, text in files.items():
         target = folder / path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
         except OSError as bad:
-            raise build_refusal_error(f"{target} was not written", bad) from None
+            raise build_os_refusal_error(f"{target} was not written", bad) from None
         sys.stdout.write(f"wrote {target}\n")
     for path in over:
         sys.stdout.write(f"{folder / path} is left over: remove it\n")
     return Exit.CLEAN
 
 
-def check_paths_free(files: Mapping[str, str], folder: Path) -> None:
+def check_output_flag_paths_free(files: Mapping[str, str], folder: Path) -> None:
     """Refuse to write if something is in the way of one of the files. Raises UserError."""
     if os.path.lexists(folder) and not folder.is_dir():
         raise UserError(f"nothing was written: {folder} is not a folder", "Name a folder: -o DIR.")
     own = _find_taken_over_files(files, folder)
     for path, text in files.items():
         if path not in own:
-            _check_own(folder, path, text)
+            _refuse_file_not_made_by_gitops_command(folder, path, text)
 
 
 def _drop_taken_over_files(files: Mapping[str, str], folder: Path) -> Mapping[str, str]:
@@ -67,7 +67,7 @@ def _drop_taken_over_files(files: Mapping[str, str], folder: Path) -> Mapping[st
 
 def _find_taken_over_files(files: Mapping[str, str], folder: Path) -> list[str]:
     """Return the files whose first line somebody removed; none unless other files still have theirs."""
-    made = [path for path in files if parse_command_header(_read_text_or_empty(folder / path))]
+    made = [path for path in files if parse_gitops_command_header(_read_text_or_empty(folder / path))]
     return [path for path in files if path not in made and (folder / path).is_file()] if made else []
 
 
@@ -79,15 +79,15 @@ def _print_gitops_files(files: Mapping[str, str]) -> None:
     sys.stdout.write("---\n".join(texts))
 
 
-def _check_own(folder: Path, path: str, text: str) -> None:
+def _refuse_file_not_made_by_gitops_command(folder: Path, path: str, text: str) -> None:
     """Refuse to write over a file that `gangplan gitops` did not make, one of another workspace, and through
     a link."""
     target = folder / path
     if target.is_symlink():
         raise UserError(f"nothing was written: {target} is a link", "Replace it with a file.")
-    before = parse_command_header(_read_text_or_empty(target))
+    before = parse_gitops_command_header(_read_text_or_empty(target))
     if before and (other := _find_workspace_folder(before)) != _find_workspace_folder(
-        parse_command_header(text) or []
+        parse_gitops_command_header(text) or []
     ):
         help = "Write into another folder (-o) and join the two; remove the file if that workspace is gone."
         raise UserError(
@@ -95,7 +95,7 @@ def _check_own(folder: Path, path: str, text: str) -> None:
         )
     if target.is_dir():
         raise UserError(f"nothing was written: {target} is a folder", "Move it away.")
-    if before and before[0] != (parse_command_header(text) or [""])[0]:
+    if before and before[0] != (parse_gitops_command_header(text) or [""])[0]:
         help = "Write into another folder: -o DIR."
         raise UserError(f"nothing was written: {target} was made by `gangplan gitops {before[0]}`", help)
     if os.path.lexists(target) and before is None:
@@ -110,7 +110,7 @@ def _find_workspace_folder(words: Sequence[str]) -> str:
     return "" if place == "." else place
 
 
-def _compare_gitops_files(files: Mapping[str, str], folder: Path, over: list[str]) -> Exit:
+def _compare_gitops_files_for_check_flag(files: Mapping[str, str], folder: Path, over: list[str]) -> Exit:
     stale = [
         f"{folder / path} is {'stale' if (folder / path).is_file() else 'missing'}"
         for path, text in files.items()
@@ -120,7 +120,7 @@ def _compare_gitops_files(files: Mapping[str, str], folder: Path, over: list[str
     for line in stale:
         sys.stdout.write(f"{line}\n")
     if stale:
-        words = next(filter(None, map(parse_command_header, files.values())), [])
+        words = next(filter(None, map(parse_gitops_command_header, files.values())), [])
         command = shlex.join(
             ["gangplan", *(("gitops",) if words[:1] != [PIPELINE_COMMAND] else ()), *words, "-o", str(folder)]
         )
@@ -129,9 +129,9 @@ def _compare_gitops_files(files: Mapping[str, str], folder: Path, over: list[str
     return Exit.CLEAN
 
 
-def _find_left_over_files(files: Mapping[str, str], folder: Path) -> list[str]:
+def _find_left_over_gitops_files(files: Mapping[str, str], folder: Path) -> list[str]:
     """Return other files of the same command: of a cluster that is gone, or a flag that was removed."""
-    names = {words[0] for text in files.values() if (words := parse_command_header(text))}
+    names = {words[0] for text in files.values() if (words := parse_gitops_command_header(text))}
     folders = {os.path.dirname(path) for path in files}
     found = []
     for inner in sorted(folders):
@@ -139,7 +139,7 @@ def _find_left_over_files(files: Mapping[str, str], folder: Path) -> list[str]:
             if not path.is_file():
                 continue
             name = os.path.join(inner, path.name)
-            words = parse_command_header(_read_text_or_empty(path))
+            words = parse_gitops_command_header(_read_text_or_empty(path))
             if name not in files and words and words[0] in names:
                 found.append(name)
     return found

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.commands.absent import build_missing_cluster_error
-from gangplan.commands.common import print_findings
-from gangplan.commands.gitops_files import check_paths_free, write_or_print_files
-from gangplan.delivery.engine import EngineInput, GitopsEngine, find_engine
-from gangplan.delivery.made import build_engine_files, resolve_engine_home
-from gangplan.delivery.stated import SETTINGS_FILE, GitopsSettings, read_gitops_settings
+from gangplan.commands.common import print_findings_to_stderr
+from gangplan.commands.gitops_files import check_output_flag_paths_free, write_or_print_files
+from gangplan.delivery.engine import EngineInput, GitopsEngine, find_delivery_engine
+from gangplan.delivery.made import build_delivery_engine_files, resolve_delivery_engine_home
+from gangplan.delivery.stated import SETTINGS_FILE, GitopsSettings, read_delivery_settings
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
-from gangplan.tools.git import find_folder_in_repository
+from gangplan.tools.git import find_folder_in_git_repository
 from gangplan.workspace import load_workspace
 
 
@@ -29,23 +29,23 @@ class Asked:
     is_check: bool
 
 
-def run_gitops_engine(
+def run_gitops_engine_command(
     engine: GitopsEngine, asked: Asked, flags: Mapping[str, Any], bad: Sequence[UserError] = ()
 ) -> Exit:
     """Run `gangplan gitops ENGINE`; `bad` are errors in its flags. Raises UserError."""
     said = load_gitops_settings(asked.request.root)
-    given = collect_engine_input((engine,), asked.request) if not isinstance(said, Exit) else said
+    given = collect_gitops_engine_input((engine,), asked.request) if not isinstance(said, Exit) else said
     if isinstance(said, Exit) or isinstance(given, Exit):
         return Exit.INPUT
     known = given.workspace.clusters if given.workspace else given.clusters
     absent = [
         build_missing_cluster_error(name, given.workspace) for name in given.clusters if name not in known
     ]
-    files = build_engine_files(engine, given, flags, said, [*bad, *absent])
+    files = build_delivery_engine_files(engine, given, flags, said, [*bad, *absent])
     return write_or_print_files(files, asked.output, asked.is_check, bool(asked.request.clusters))
 
 
-def write_gitops_files(request: Request) -> Exit:
+def run_gitops_write_command(request: Request) -> Exit:
     """Run `gangplan gitops write`: write all that gangplan.yaml lists, each to its place. Raises
     UserError."""
     said = load_gitops_settings(request.root)
@@ -54,25 +54,28 @@ def write_gitops_files(request: Request) -> Exit:
     if not said.engines:
         help = "Create it: apiVersion: gangplan.dev/v1, kind: Workspace, gitops: {engines: {github: {}}}; see `gangplan explain Workspace`."
         raise UserError(f"nothing was written: no {SETTINGS_FILE} lists an engine", help)
-    made = [find_engine(name) for name in said.engines]
-    given = collect_engine_input(made, request)
+    made = [find_delivery_engine(name) for name in said.engines]
+    given = collect_gitops_engine_input(made, request)
     if isinstance(given, Exit):
         return given
     ready = [
-        (build_engine_files(one, given, said=said), find_engine_folder(request.root, one, said))
+        (
+            build_delivery_engine_files(one, given, said=said),
+            find_output_folder_of_gitops_engine(request.root, one, said),
+        )
         for one in made
     ]
     for files, folder in ready:
-        check_paths_free(files, folder)
+        check_output_flag_paths_free(files, folder)
     for files, folder in ready:
         write_or_print_files(files, str(folder), is_check=False)
     return Exit.CLEAN
 
 
-def find_engine_folder(root: Path, engine: GitopsEngine, said: GitopsSettings) -> Path:
+def find_output_folder_of_gitops_engine(root: Path, engine: GitopsEngine, said: GitopsSettings) -> Path:
     """Return the folder of an engine's files, relative to the current folder if it is below."""
-    home = resolve_engine_home(engine, said)
-    prefix = "" if home else find_folder_in_repository(root)
+    home = resolve_delivery_engine_home(engine, said)
+    prefix = "" if home else find_folder_in_git_repository(root)
     top = root.parents[prefix.count("/")] if prefix else root
     try:
         return (top / home).relative_to(Path.cwd())
@@ -82,17 +85,17 @@ def find_engine_folder(root: Path, engine: GitopsEngine, said: GitopsSettings) -
 
 def load_gitops_settings(root: Path) -> GitopsSettings | Exit:
     """Read gangplan.yaml, and print its findings."""
-    said, findings = read_gitops_settings(root)
-    print_findings(findings)
+    said, findings = read_delivery_settings(root)
+    print_findings_to_stderr(findings)
     return Exit.INPUT if findings else said
 
 
-def collect_engine_input(engines: Iterable[GitopsEngine], request: Request) -> EngineInput | Exit:
+def collect_gitops_engine_input(engines: Iterable[GitopsEngine], request: Request) -> EngineInput | Exit:
     """Return what engines build their files from, and print the findings of the workspace."""
     if not any(one.by_cluster for one in engines):
         return EngineInput(request)
     workspace = load_workspace(request.root)
-    print_findings(workspace.findings)
+    print_findings_to_stderr(workspace.findings)
     if any(finding.severity is Severity.ERROR for finding in workspace.findings):
         return Exit.INPUT
     return EngineInput(request, workspace, tuple(request.clusters or workspace.clusters))

@@ -6,17 +6,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gangplan.api.checks import write_or_compare_tree
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
-from gangplan.commands.connecting import ConnectionFlags, build_wanted_cluster
+from gangplan.api.checks import write_or_compare_rendered_tree
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings_to_stderr
+from gangplan.commands.connecting import ConnectionFlags, build_context_choice_from_flags
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, Location, sort_findings
 from gangplan.live.access import ApiRefusedError, connect_to_cluster
 from gangplan.live.ask import DryRunQuestion, DryRunVerdict, report_dry_run_verdicts
-from gangplan.live.refusals import parse_refusals
+from gangplan.live.refusals import parse_server_refusals
 from gangplan.objects import Ref
 from gangplan.pipeline.request import Request, Result
-from gangplan.provenance.lines import RenderedFile, render_cluster_files, render_run_files
+from gangplan.provenance.lines import (
+    RenderedFile,
+    render_cluster_files_with_line_origins,
+    render_run_files_with_line_origins,
+)
 from gangplan.rules.live import SERVER_SCHEMA
 from gangplan.sync import inventory
 from gangplan.sync.sync import RefusedObject, SyncOutcome
@@ -34,7 +38,9 @@ _WORDS = {
 }
 
 
-def sync_rendered(request: Request, asked: ConnectionFlags, namespace: str, is_confirmed: bool) -> Exit:
+def run_gitops_sync_command(
+    request: Request, asked: ConnectionFlags, namespace: str, is_confirmed: bool
+) -> Exit:
     """Compare rendered/ with its sources, apply what is fresh, and prune. Raises UserError and ToolError.
 
     A file that bypassed CI is not applied, and nothing is pruned from its unit.
@@ -42,10 +48,10 @@ def sync_rendered(request: Request, asked: ConnectionFlags, namespace: str, is_c
     (name,) = request.clusters
     if asked.is_in_cluster and (asked.context is not None or asked.kubeconfig is not None):
         raise UserError("--in-cluster uses no kubeconfig", "Leave out --context and --kubeconfig.")
-    revision = _require_clean_commit(request)
-    result, is_done = write_or_compare_tree(request, None, check=True)
+    revision = _require_clean_commit_for_sync_command(request)
+    result, is_done = write_or_compare_rendered_tree(request, None, check=True)
     if not is_done:
-        print_findings(result.findings)
+        print_findings_to_stderr(result.findings)
         sys.stderr.write("nothing was applied: the workspace has errors\n")
         return choose_exit_code(result.findings)
     without = _find_stale_rendered_files(result, name)
@@ -53,7 +59,7 @@ def sync_rendered(request: Request, asked: ConnectionFlags, namespace: str, is_c
     wrong = [finding for finding in result.findings if finding.is_error and finding not in elsewhere]
     cluster = result.workspace.clusters[name]
     writer = connect_to_cluster(
-        build_wanted_cluster(name, cluster.spec.context, asked, "gitops sync", ()), ClusterWriter
+        build_context_choice_from_flags(name, cluster.spec.context, asked, "gitops sync", ()), ClusterWriter
     )
     before = inventory.read_inventory(writer, name, namespace)
     if before.revision != revision and before.revision and is_before(request.root, revision, before.revision):
@@ -63,15 +69,15 @@ def sync_rendered(request: Request, asked: ConnectionFlags, namespace: str, is_c
     outcome = carry_out(
         writer, before, groups, revision, is_confirmed, {find_prune_unit(one) for one in without}
     )
-    found = [*wrong, *_report_api_refusals(request, result, outcome.refused)]
-    print_findings(sort_findings(found))
-    sys.stdout.write("".join(f"{line}\n" for line in _describe_sync_outcome(name, revision, outcome)))
+    found = [*wrong, *_report_api_refusals_in_sync_command(request, result, outcome.refused)]
+    print_findings_to_stderr(sort_findings(found))
+    sys.stdout.write("".join(f"{line}\n" for line in _describe_sync_command_outcome(name, revision, outcome)))
     # What `validate --server` reports as a warning was not applied here.
     is_whole = not outcome.refused and not outcome.untried
     return max(choose_exit_code(found), Exit.CLEAN if is_whole else Exit.FINDINGS)
 
 
-def _require_clean_commit(request: Request) -> str:
+def _require_clean_commit_for_sync_command(request: Request) -> str:
     """Return the commit that is applied. Raises UserError if files differ from it."""
     revision = commit_of(request.root, "HEAD")
     changed = list_uncommitted(request.root, (*READ_FOLDERS, RENDERED))
@@ -95,7 +101,7 @@ def _is_here(file: str, name: str) -> bool:
     return any(file.startswith(f"{RENDERED}/{name}/{part}/") for part in TREE_PARTS)
 
 
-def _describe_sync_outcome(name: str, revision: str, outcome: SyncOutcome) -> Sequence[str]:
+def _describe_sync_command_outcome(name: str, revision: str, outcome: SyncOutcome) -> Sequence[str]:
     done = [f"{outcome.counts[one]} {word}" for one, word in _WORDS.items() if outcome.counts[one]]
     done += [f"{len(outcome.pruned)} pruned"] if outcome.pruned else []
     lines = [f"{name} at {revision[:12]}: {', '.join(done) or 'nothing to do'}"]
@@ -113,7 +119,9 @@ def _describe_kept_objects(refs: Sequence[Ref], what: str) -> list[str]:
     return [f"  not in Git any more, {what}: {names}{more}"] if refs else []
 
 
-def _report_api_refusals(request: Request, result: Result, refused: Sequence[RefusedObject]) -> list[Finding]:
+def _report_api_refusals_in_sync_command(
+    request: Request, result: Result, refused: Sequence[RefusedObject]
+) -> list[Finding]:
     """Report what the API server said, at the lines that cause it."""
     if not refused:
         return []
@@ -123,11 +131,13 @@ def _report_api_refusals(request: Request, result: Result, refused: Sequence[Ref
     for one in refused:
         file = files.get(one.item.path)
         if file is None:
-            others.append(_report_record_refusal(name, one))
+            others.append(_report_refused_run_record(name, one))
             continue
         given = one.error
         verdicts.append(
-            DryRunVerdict(DryRunQuestion(file, one.item.index, one.item.body), tuple(parse_refusals(given)))
+            DryRunVerdict(
+                DryRunQuestion(file, one.item.index, one.item.body), tuple(parse_server_refusals(given))
+            )
         )
     return [*report_dry_run_verdicts(result.workspace.clusters[name], verdicts), *others]
 
@@ -136,13 +146,13 @@ def _render_refused_files(request: Request, result: Result, paths: set[str]) -> 
     """Return the files with these paths as rendered now, with the origins of their fields."""
     (name,) = request.clusters
     plain = replace(request, looked=None, progress=None, uses_cache=False)
-    made = list(render_run_files(result.workspace, plain)[0])
+    made = list(render_run_files_with_line_origins(result.workspace, plain)[0])
     if any(find_prune_unit(path).partition("/")[0] != "runs" for path in paths):
-        made += render_cluster_files(result.workspace, plain, name)[0]
+        made += render_cluster_files_with_line_origins(result.workspace, plain, name)[0]
     return {one.path: one for one in made if one.path in paths}
 
 
-def _report_record_refusal(name: str, refused: RefusedObject) -> Finding:
+def _report_refused_run_record(name: str, refused: RefusedObject) -> Finding:
     """Report the refusal of a run that Git keeps, which is no longer rendered from a spec."""
     error: ApiRefusedError = refused.error
     item = refused.item

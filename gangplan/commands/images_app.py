@@ -40,7 +40,7 @@ def lint(
             "--image",
             help="Entry of the catalog to compare with (default: the one that the file's folder is called).",
             metavar="NAME",
-            autocompletion=complete.build_column_completion("images", "image"),
+            autocompletion=complete.build_column_tab_completion("images", "image"),
         ),
     ] = None,
     format: Annotated[
@@ -62,9 +62,9 @@ def lint(
     quiet: QuietFlag = False,
 ) -> None:
     """Check Containerfiles for what training images must have. Nothing is built or run."""
-    from gangplan.commands.images_lint import lint_files
+    from gangplan.commands.images_lint import run_images_lint_command
 
-    raise typer.Exit(lint_files(files or (), workspace, image, format, fail_on, quiet))
+    raise typer.Exit(run_images_lint_command(files or (), workspace, image, format, fail_on, quiet))
 
 
 Names = Annotated[
@@ -72,7 +72,7 @@ Names = Annotated[
     typer.Argument(
         help="Images of the catalog (default: all).",
         metavar="NAME",
-        autocompletion=complete.build_column_completion("images", "image"),
+        autocompletion=complete.build_column_tab_completion("images", "image"),
     ),
 ]
 
@@ -87,7 +87,7 @@ def pin(
             "--cluster",
             help="Also ask where this cluster pulls the images from, mirrors included; may be repeated.",
             metavar="NAME",
-            autocompletion=complete.complete_clusters,
+            autocompletion=complete.complete_clusters_on_tab,
         ),
     ] = None,
     via: Annotated[
@@ -96,7 +96,7 @@ def pin(
             "--via",
             help="Look tags up where this cluster pulls from, not where the images come from.",
             metavar="NAME",
-            autocompletion=complete.complete_clusters,
+            autocompletion=complete.complete_clusters_on_tab,
         ),
     ] = None,
     check: Annotated[
@@ -107,9 +107,9 @@ def pin(
     quiet: QuietFlag = False,
 ) -> None:
     """Look up what the catalog's tags mean now, and write the digests into it. Asks registries."""
-    from gangplan.commands.images_pin import pin_images
+    from gangplan.commands.images_pin import run_images_pin_command
 
-    raise typer.Exit(pin_images(names or (), workspace, cluster or (), via, check, format, quiet))
+    raise typer.Exit(run_images_pin_command(names or (), workspace, cluster or (), via, check, format, quiet))
 
 
 ImageAsked = Annotated[
@@ -117,7 +117,7 @@ ImageAsked = Annotated[
     typer.Argument(
         help="An image of the catalog, a reference with its registry, or oci:PATH[:TAG] (a layout: folder or tar).",
         metavar="IMAGE",
-        autocompletion=complete.build_column_completion("images", "image"),
+        autocompletion=complete.build_column_tab_completion("images", "image"),
     ),
 ]
 Entry = Annotated[
@@ -126,7 +126,7 @@ Entry = Annotated[
         "--image",
         help="Entry of the catalog to compare with (default: by name or repository).",
         metavar="NAME",
-        autocompletion=complete.build_column_completion("images", "image"),
+        autocompletion=complete.build_column_tab_completion("images", "image"),
     ),
 ]
 OneCluster = Annotated[
@@ -135,7 +135,7 @@ OneCluster = Annotated[
         "--cluster",
         help="As this cluster pulls it.",
         metavar="NAME",
-        autocompletion=complete.complete_clusters,
+        autocompletion=complete.complete_clusters_on_tab,
     ),
 ]
 Arch = Annotated[
@@ -166,9 +166,11 @@ def inspect(
     format: TextOrJson = "text",
 ) -> None:
     """Show what is inside an image, and where the catalog differs from it. Nothing in the image is run."""
-    from gangplan.commands.images_inspect import InspectFlags, inspect_image
+    from gangplan.commands.images_inspect import InspectFlags, run_images_inspect_command
 
-    raise typer.Exit(inspect_image(InspectFlags(image, entry, cluster, arch, layers), workspace, format))
+    raise typer.Exit(
+        run_images_inspect_command(InspectFlags(image, entry, cluster, arch, layers), workspace, format)
+    )
 
 
 @app.command("list")
@@ -179,11 +181,11 @@ def list_(
     format: Annotated[str, typer.Option("--format", help="table or json.", metavar="NAME")] = "table",
 ) -> None:
     """Show the images that a team may use: what is inside, tier, owner, scan, and which specs use them."""
-    from gangplan.commands.images_check import list_images
-    from gangplan.spec.root import find_root
+    from gangplan.commands.images_check import run_images_list_command
+    from gangplan.spec.root import find_workspace_root_above
 
-    root = find_root((workspace or Path.cwd()).resolve())
-    raise typer.Exit(list_images(root, team or (), cluster or (), format))
+    root = find_workspace_root_above((workspace or Path.cwd()).resolve())
+    raise typer.Exit(run_images_list_command(root, team or (), cluster or (), format))
 
 
 @app.command()
@@ -202,6 +204,6 @@ def check(
     quiet: QuietFlag = False,
 ) -> None:
     """Check the catalog for consistency, and against the clusters and the specs. Asks no registry."""
-    from gangplan.commands.images_check import check_images
+    from gangplan.commands.images_check import run_images_check_command
 
-    raise typer.Exit(check_images(workspace, format, fail_on, today, quiet))
+    raise typer.Exit(run_images_check_command(workspace, format, fail_on, today, quiet))

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.commands.absent import build_missing_cluster_error, build_missing_image_error
-from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, sort_findings
-from gangplan.oci.compare import compare_with_catalog, list_catalog_files
-from gangplan.oci.image import InspectedImage, inspect_layout_image, inspect_registry_image
-from gangplan.oci.layout import open_layout
-from gangplan.oci.names import parse_reference
+from gangplan.oci.compare import compare_with_catalog, list_catalog_files_in_image
+from gangplan.oci.image import InspectedImage, inspect_oci_layout_image, inspect_registry_image
+from gangplan.oci.layout import open_oci_layout
+from gangplan.oci.names import parse_registry_image_reference
 from gangplan.oci.registry import RegistryClient
 from gangplan.records import dataclass
-from gangplan.reference.one_policy import find_given_workspace
+from gangplan.reference.one_policy import find_workspace_to_explain
 from gangplan.report.escape import escape_own_line
 from gangplan.resolve.image import resolve_image_reference
 from gangplan.rules.model import Severity
@@ -41,23 +41,23 @@ class InspectFlags:
     with_layers: bool
 
 
-def inspect_image(asked: InspectFlags, workspace: Path | None, format: str) -> Exit:
+def run_images_inspect_command(asked: InspectFlags, workspace: Path | None, format: str) -> Exit:
     """Show what is inside an image, and where the catalog differs from it.
 
     Raises UserError for unknown names, ToolError for an image that cannot be read.
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    root = find_given_workspace(workspace)
+    root = find_workspace_to_explain(workspace)
     world = load_workspace(root) if root is not None else None
     images = dict(world.catalog.images) if world is not None and world.catalog is not None else {}
-    name, entry = _find_catalog_entry(asked, world, images)
-    looked = _inspect_named_image(asked, world, entry)
+    name, entry = _find_catalog_entry_named_by_flags(asked, world, images)
+    looked = _inspect_image_argument(asked, world, entry)
     document = world.catalog_document if world is not None else None
     findings: list[Finding] = []
     if entry is not None and document is not None:
         findings = sort_findings(compare_with_catalog(name, entry, looked, document))
-    facts = facts_of(looked)
+    facts = build_facts_for_images_inspect_command(looked)
     if format == "json":
         told = [
             {"rule": one.rule, "severity": one.severity.word, "place": str(one.where), "message": one.message}
@@ -66,20 +66,22 @@ def inspect_image(asked: InspectFlags, workspace: Path | None, format: str) -> E
         body = {**facts, "image": name or None, "findings": told}
         sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write("".join(f"{escape_own_line(line)}\n" for line in _format_image_facts(facts)))
+        sys.stdout.write(
+            "".join(f"{escape_own_line(line)}\n" for line in _format_images_inspect_output(facts))
+        )
         if entry is None:
             sys.stderr.write("note: it is compared with no image of the catalog; name one with --image\n")
-    print_findings(findings)
+    print_findings_to_stderr(findings)
     return choose_exit_code(findings, Severity.ERROR)
 
 
-def _find_catalog_entry(
+def _find_catalog_entry_named_by_flags(
     asked: InspectFlags, world: World | None, images: dict[str, Image]
 ) -> tuple[str, Image | None]:
     """Return the entry of the catalog: by name, else the only one with that repository."""
     name = asked.entry or (asked.image if asked.image in images else "")
     if not name and not asked.image.startswith(_LAYOUTS) and "/" in asked.image:
-        repository = parse_reference(asked.image).repository
+        repository = parse_registry_image_reference(asked.image).repository
         fitting = [one for one, entry in images.items() if entry.repository == repository]
         name = fitting[0] if len(fitting) == 1 else ""
     if name and name not in images:
@@ -87,12 +89,12 @@ def _find_catalog_entry(
     return name, images.get(name)
 
 
-def _inspect_named_image(asked: InspectFlags, world: World | None, entry: Image | None) -> InspectedImage:
-    also = list_catalog_files(entry)
+def _inspect_image_argument(asked: InspectFlags, world: World | None, entry: Image | None) -> InspectedImage:
+    also = list_catalog_files_in_image(entry)
     architecture = asked.architecture or (entry.architectures[0] if entry else "amd64")
     if asked.image.startswith(_LAYOUTS):
         path, tag = _split_oci_layout_path(asked.image.partition(":")[2])
-        return inspect_layout_image(open_layout(Path(path), asked.image), tag, architecture, also)
+        return inspect_oci_layout_image(open_oci_layout(Path(path), asked.image), tag, architecture, also)
     text = asked.image
     if "/" not in text:
         if entry is None or asked.entry not in (None, text):
@@ -103,7 +105,11 @@ def _inspect_named_image(asked: InspectFlags, world: World | None, entry: Image 
                 raise build_missing_cluster_error(asked.cluster, world)
             text = resolve_image_reference(entry, world.clusters[asked.cluster].spec, asked.cluster)
     return inspect_registry_image(
-        parse_reference(text), architecture, RegistryClient(os.environ), asked.with_layers, also
+        parse_registry_image_reference(text),
+        architecture,
+        RegistryClient(os.environ),
+        asked.with_layers,
+        also,
     )
 
 
@@ -113,7 +119,7 @@ def _split_oci_layout_path(text: str) -> tuple[str, str | None]:
     return (path, tag) if colon and not Path(text).exists() else (text, None)
 
 
-def facts_of(looked: InspectedImage) -> dict[str, Any]:
+def build_facts_for_images_inspect_command(looked: InspectedImage) -> dict[str, Any]:
     """Return the facts about an image as JSON shows them: no time, no path of this machine."""
     config, found = looked.config, looked.found
     facts: dict[str, Any] = {
@@ -149,7 +155,7 @@ def facts_of(looked: InspectedImage) -> dict[str, Any]:
     return facts
 
 
-def _format_image_facts(facts: dict[str, Any]) -> Iterator[str]:
+def _format_images_inspect_output(facts: dict[str, Any]) -> Iterator[str]:
     """Yield the same for people, a word and its value per line.
 
     Images are not expected to contain secrets, and are not searched for them.

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from gangplan.commands.absent import build_missing_image_error
 from gangplan.commands.common import choose_exit_code
-from gangplan.commands.reports import find_report_folder, parse_outputs, publish_reports
-from gangplan.commands.validate import parse_severity
+from gangplan.commands.reports import find_report_folder, parse_format_flags, publish_reports
+from gangplan.commands.validate import parse_severity_flag
 from gangplan.containerfile.lint import lint_containerfile
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, sort_findings
-from gangplan.reference.one_policy import find_given_workspace
+from gangplan.reference.one_policy import find_workspace_to_explain
 from gangplan.report.model import Report
 from gangplan.workspace import load_workspace
 
@@ -21,7 +21,7 @@ from gangplan.workspace import load_workspace
 MOST_BYTES = 2**20
 
 
-def lint_files(
+def run_images_lint_command(
     named: Sequence[Path],
     workspace: Path | None,
     entry: str | None,
@@ -30,16 +30,16 @@ def lint_files(
     is_quiet: bool,
 ) -> Exit:
     """Check Containerfiles, each against its entry of the catalog. Raises UserError if there are none."""
-    root = find_given_workspace(workspace)
+    root = find_workspace_to_explain(workspace)
     at = root or Path.cwd()
-    wanted, level = parse_outputs(formats, at, is_quiet=is_quiet), parse_severity(fail_on)
+    wanted, level = parse_format_flags(formats, at, is_quiet=is_quiet), parse_severity_flag(fail_on)
     world = load_workspace(root) if root is not None else None
     images = world.catalog.images if world is not None and world.catalog is not None else {}
     if entry is not None and entry not in images:
         raise build_missing_image_error(entry, world)
     if not named and root is None:
         raise UserError("there is no workspace here", "Name Containerfiles, or the workspace with -C.")
-    files = list(_list_containerfiles(named or [at / "images"]))
+    files = list(_list_containerfiles_of_arguments(named or [at / "images"]))
     if not files:
         raise UserError(
             f"there is no Containerfile in {', '.join(map(str, named)) or 'images/'}",
@@ -49,8 +49,8 @@ def lint_files(
     for path in files:
         name = entry or path.parent.name
         found += lint_containerfile(
-            _format_workspace_path(path, at),
-            _read_containerfile_text(path),
+            _format_path_of_argument(path, at),
+            _read_containerfile_of_argument(path),
             _build_context_file_reader(path.parent),
             images.get(name),
             name,
@@ -63,7 +63,7 @@ def lint_files(
     return choose_exit_code(found, level)
 
 
-def _list_containerfiles(named: Sequence[Path]) -> Iterator[Path]:
+def _list_containerfiles_of_arguments(named: Sequence[Path]) -> Iterator[Path]:
     for path in named:
         if path.is_file():
             yield path
@@ -83,7 +83,7 @@ def _is_containerfile(name: str) -> bool:
     )
 
 
-def _read_containerfile_text(path: Path) -> str:
+def _read_containerfile_of_argument(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
@@ -108,7 +108,7 @@ def _build_context_file_reader(folder: Path) -> Callable[[str], str | None]:
     return read
 
 
-def _format_workspace_path(path: Path, root: Path) -> str:
+def _format_path_of_argument(path: Path, root: Path) -> str:
     """Return the path from the workspace, or as it was named."""
     whole = path.resolve()
     return (

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from gangplan.commands.absent import build_missing_cluster_error, build_missing_image_error
 from gangplan.commands.common import choose_exit_code, format_plural
-from gangplan.commands.reports import find_report_folder, parse_outputs, publish_reports
+from gangplan.commands.reports import find_report_folder, parse_format_flags, publish_reports
 from gangplan.errors import Exit, ToolError
 from gangplan.findings import Finding, sort_findings
 from gangplan.fixes import write_fixed
-from gangplan.fixes.earlier import build_earlier_fix
+from gangplan.fixes.earlier import build_earlier_digest_fix
 from gangplan.fixes.edits import apply_fixes
 from gangplan.fixes.file import FixedFile
-from gangplan.oci.pin import PinnedImages, choose_images, pin_catalog_images
+from gangplan.oci.pin import PinnedImages, choose_catalog_images_to_pin, pin_catalog_images
 from gangplan.oci.registry import RegistryClient
 from gangplan.report.fixed import render_fix_diff
 from gangplan.report.model import Report
@@ -24,14 +24,14 @@ from gangplan.rules.images import IMAGE_TAG_MOVED
 from gangplan.rules.model import Severity
 from gangplan.source import Document
 from gangplan.spec.catalog import ImageCatalog
-from gangplan.spec.root import find_root
+from gangplan.spec.root import find_workspace_root_above
 from gangplan.workspace import CATALOG, load_workspace, suggest_nearest
 from gangplan.workspace import Workspace as World
 
 _BOM = b"\xef\xbb\xbf"
 
 
-def pin_images(
+def run_images_pin_command(
     names: Sequence[str],
     workspace: Path | None,
     clusters: Sequence[str],
@@ -45,13 +45,15 @@ def pin_images(
     Raises UserError for what the workspace lacks, ToolError if a registry cannot be asked: then nothing is
     written.
     """
-    root = find_root((workspace or Path.cwd()).resolve())
-    wanted = parse_outputs(formats, root, is_quiet=is_quiet)
+    root = find_workspace_root_above((workspace or Path.cwd()).resolve())
+    wanted = parse_format_flags(formats, root, is_quiet=is_quiet)
     world = load_workspace(root)
     if world.catalog is None or world.catalog_document is None:
         raise build_missing_image_error(next(iter(names), ""), world)
-    found = _fetch_registry_digests(world, world.catalog, world.catalog_document, names, clusters, via)
-    fixed = _build_pinned_catalog(root, world.catalog_document, found)
+    found = _fetch_digests_for_images_pin_command(
+        world, world.catalog, world.catalog_document, names, clusters, via
+    )
+    fixed = _build_catalog_for_images_pin_command(root, world.catalog_document, found)
     findings: Iterable[Finding] = found.findings
     if not is_check and fixed.is_changed:
         if reason := write_fixed(root, fixed):
@@ -69,7 +71,7 @@ def pin_images(
     return choose_exit_code(told, level)
 
 
-def _fetch_registry_digests(
+def _fetch_digests_for_images_pin_command(
     world: World,
     catalog: ImageCatalog,
     document: Document,
@@ -86,7 +88,7 @@ def _fetch_registry_digests(
         if name not in world.clusters:
             raise build_missing_cluster_error(name, world)
     unknown = next((name for name in names if name not in catalog.images), "")
-    images = choose_images(names, catalog.images, suggest_nearest(unknown, catalog.images))
+    images = choose_catalog_images_to_pin(names, catalog.images, suggest_nearest(unknown, catalog.images))
     specs = {name: world.clusters[name].spec for name in looked}
     found = pin_catalog_images(images, document, specs, RegistryClient(os.environ), via)
     if found.failed:
@@ -94,14 +96,16 @@ def _fetch_registry_digests(
     return found
 
 
-def _build_pinned_catalog(root: Path, document: Document, found: PinnedImages) -> FixedFile:
+def _build_catalog_for_images_pin_command(root: Path, document: Document, found: PinnedImages) -> FixedFile:
     """Return the catalog with its new digests, and the old ones at `earlier`.
 
     The file is read again; every other byte stays.
     """
     before = (root / CATALOG).read_bytes()
     text = before.removeprefix(_BOM).decode()
-    kept = [build_earlier_fix(document, text, name, digests) for name, digests in found.replaced.items()]
+    kept = [
+        build_earlier_digest_fix(document, text, name, digests) for name, digests in found.replaced.items()
+    ]
     fixes = [*found.fixes, *(one for one in kept if one is not None)]
     after = (_BOM if before.startswith(_BOM) else b"") + apply_fixes(text, fixes).encode()
     return FixedFile(document.file, before, after, found.fixes)

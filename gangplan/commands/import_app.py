@@ -46,7 +46,7 @@ TeamOption = Annotated[
         "--team",
         help="Team that the jobs belong to (default: that of the current folder, or the only one).",
         metavar="NAME",
-        autocompletion=complete.complete_teams,
+        autocompletion=complete.complete_teams_on_tab,
     ),
 ]
 ImageOption = Annotated[
@@ -55,7 +55,7 @@ ImageOption = Annotated[
         "--image",
         help="Image by its name in the catalog, for all sources (default: the one that a source names).",
         metavar="NAME",
-        autocompletion=complete.build_column_completion("images", "image"),
+        autocompletion=complete.build_column_tab_completion("images", "image"),
     ),
 ]
 Command = Annotated[
@@ -103,7 +103,7 @@ Formats = Annotated[
 ]
 
 
-def _build_import_command(kind: str) -> Callable[..., None]:
+def _build_typer_import_command(kind: str) -> Callable[..., None]:
     def command(
         sources: Sources,
         workspace: WorkspaceFlag = None,
@@ -120,20 +120,20 @@ def _build_import_command(kind: str) -> Callable[..., None]:
         format: Formats = None,
         quiet: QuietFlag = False,
     ) -> None:
-        from gangplan.commands.importing import ImportOptions, import_sources
+        from gangplan.commands.importing import ImportOptions, run_import_command
 
         options = ImportOptions(
             kind, workspace, team, image or "", command or "", digest or (), set or (), license_acknowledged,
             apply, keep_going, dry_run, account, format or ("text",), quiet,
         )  # fmt: skip
-        raise typer.Exit(import_sources(sources, options))
+        raise typer.Exit(run_import_command(sources, options))
 
     command.__doc__ = KINDS[kind]
     return command
 
 
 for _kind in KINDS:
-    app.command(_kind)(_build_import_command(_kind))
+    app.command(_kind)(_build_typer_import_command(_kind))
 
 
 ClusterOption = Annotated[
@@ -142,7 +142,7 @@ ClusterOption = Annotated[
         "--cluster",
         help="Cluster whose overlay gains the patches.",
         metavar="NAME",
-        autocompletion=complete.complete_clusters,
+        autocompletion=complete.complete_clusters_on_tab,
     ),
 ]
 ApplyPatches = Annotated[
@@ -155,6 +155,6 @@ def overlay(
     sources: Sources, cluster: ClusterOption, workspace: WorkspaceFlag = None, apply: ApplyPatches = False
 ) -> None:
     """Convert strategic merges to patches of a cluster's overlay."""
-    from gangplan.commands.importing_overlay import import_overlay
+    from gangplan.commands.importing_overlay import run_import_overlay_command
 
-    raise typer.Exit(import_overlay(sources, workspace, cluster, apply))
+    raise typer.Exit(run_import_overlay_command(sources, workspace, cluster, apply))

@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.commands.absent import build_missing_team_error
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
-from gangplan.commands.outfile import OutFile, resolve_out_file
-from gangplan.commands.teams_of import resolve_team
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings_to_stderr
+from gangplan.commands.outfile import OutFile, resolve_output_file_flag
+from gangplan.commands.teams_of import resolve_team_flag
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding
-from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.batch import Batch, judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
-from gangplan.imports.report import build_import_document, import_markdown_report, import_text_report
+from gangplan.imports.report import build_import_document, render_import_as_markdown, render_import_as_text
 from gangplan.imports.write import write_imported_files
 from gangplan.records import dataclass
 from gangplan.spec.root import SPECS, locate_workspace_root
@@ -51,19 +51,19 @@ class ImportOptions:
     is_quiet: bool
 
 
-def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
+def run_import_command(named: Sequence[Path], options: ImportOptions) -> Exit:
     """Import everything that is named. Raises UserError for invalid flags and files."""
     root = locate_workspace_root(options.workspace)
     outputs = [_parse_import_output(text, root) for text in options.formats]
-    batch = read_batch(
+    batch = read_import_batch(
         SOURCE_KINDS[options.kind],
         named,
-        _resolve_import_target(root, options),
-        _parse_name_value_pairs("--set", options.filled),
+        _resolve_import_target_from_flags(root, options),
+        _parse_name_value_flags("--set", options.filled),
     )
-    judge_batch(batch, root)
+    judge_import_batch(batch, root)
     findings = batch.everything
-    print_findings(_fold_repeated_findings(findings))
+    print_findings_to_stderr(_fold_repeated_import_findings(findings))
     good = [one for one in batch.imported if one.is_right]
     is_whole = not any(one.is_error for one in findings)
     writes = bool(good) and (is_whole or options.keeps_going) and not options.is_dry
@@ -89,7 +89,7 @@ def import_sources(named: Sequence[Path], options: ImportOptions) -> Exit:
     return choose_exit_code(findings)
 
 
-def _fold_repeated_findings(findings: Sequence[Finding]) -> list[Finding]:
+def _fold_repeated_import_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings with equal ones shown at their first places only: jobs of one folder are alike, and
     what is asked about each of them is answered once."""
     count = Counter(_identify_finding(one) for one in findings)
@@ -111,9 +111,9 @@ def _identify_finding(finding: Finding) -> tuple[str, str, str]:
     return finding.rule, finding.message, finding.help
 
 
-def _resolve_import_target(root: Path, options: ImportOptions) -> ImportTarget:
+def _resolve_import_target_from_flags(root: Path, options: ImportOptions) -> ImportTarget:
     workspace = load_workspace(root)
-    team = resolve_team(root, options.team)
+    team = resolve_team_flag(root, options.team)
     if not team:
         raise UserError("nothing was imported: --team is missing", "Name the team that the jobs belong to.")
     if team not in workspace.teams:
@@ -123,7 +123,7 @@ def _resolve_import_target(root: Path, options: ImportOptions) -> ImportTarget:
             f"image '{options.image}' is not in images/catalog.yaml",
             suggest_nearest(options.image, workspace.catalog.images),
         )
-    digests = _parse_name_value_pairs("--digest", options.digests)
+    digests = _parse_name_value_flags("--digest", options.digests)
     for image, digest in digests.items():
         if not _DIGEST.fullmatch(digest):
             raise UserError(
@@ -135,7 +135,7 @@ def _resolve_import_target(root: Path, options: ImportOptions) -> ImportTarget:
     )
 
 
-def _parse_name_value_pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
+def _parse_name_value_flags(flag: str, texts: Iterable[str]) -> dict[str, str]:
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -149,7 +149,7 @@ def _parse_import_output(text: str, root: Path) -> tuple[str, OutFile | None]:
     name, equals, file = text.partition("=")
     if name not in _FORMATS:
         raise UserError(f"there is no format '{name}'", f"Formats: {', '.join(_FORMATS)}.")
-    return name, resolve_out_file(file, root, "the report") if equals else None
+    return name, resolve_output_file_flag(file, root, "the report") if equals else None
 
 
 def _write_import_report(
@@ -159,12 +159,12 @@ def _write_import_report(
         if name == "json":
             text = json.dumps(build_import_document(batch), indent=2, ensure_ascii=False) + "\n"
         elif name == "markdown":
-            text = import_markdown_report(batch)
+            text = render_import_as_markdown(batch)
         else:
             text = (
                 ""
                 if options.is_quiet and file is None
-                else import_text_report(batch, options.with_account, wrote and options.applies)
+                else render_import_as_text(batch, options.with_account, wrote and options.applies)
             )
         if file is not None:
             file.write(text)

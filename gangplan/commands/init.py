@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.commands.ask import ask_user, is_watched
-from gangplan.commands.common import format_plural, print_findings
-from gangplan.commands.connecting import ConnectionFlags, connect_by_name
-from gangplan.commands.init_flags import InitFlags, check_init_flags, check_place
-from gangplan.delivery.engine import EngineInput, find_engine
-from gangplan.delivery.made import build_engine_files, resolve_engine_home
-from gangplan.delivery.stated import read_gitops_settings
+from gangplan.commands.ask import ask_user_on_terminal, is_watched
+from gangplan.commands.common import format_plural, print_findings_to_stderr
+from gangplan.commands.connecting import ConnectionFlags, connect_by_name_with_flags
+from gangplan.commands.init_flags import InitFlags, check_init_flags, check_init_folder_argument
+from gangplan.delivery.engine import EngineInput, find_delivery_engine
+from gangplan.delivery.made import build_delivery_engine_files, resolve_delivery_engine_home
+from gangplan.delivery.stated import read_delivery_settings
 from gangplan.errors import Exit, ToolError, UserError
-from gangplan.gitops.ci import check_repository_folder, simplify_folder
-from gangplan.gitops.source import EXAMPLE_REPOSITORY, check_repository_url, strip_login
+from gangplan.gitops.ci import check_workspace_folder_in_repository, simplify_folder
+from gangplan.gitops.source import EXAMPLE_REPOSITORY, check_gitops_repository_url, strip_login
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.report.escape import escape_own_line
@@ -30,29 +30,29 @@ from gangplan.starter.answers import (
     check_choice,
     check_name,
 )
-from gangplan.starter.draft import create_temporary_workspace
-from gangplan.starter.files import build_workspace_files
-from gangplan.starter.kept import describe_existing_files
+from gangplan.starter.draft import create_draft_copy_of_workspace
+from gangplan.starter.files import build_new_workspace_files
+from gangplan.starter.kept import describe_files_kept_by_init
 from gangplan.starter.write import list_existing_files, write_new_files
-from gangplan.tools.git import find_folder_in_repository, find_origin_url
+from gangplan.tools.git import find_folder_in_git_repository, find_git_origin_url
 from gangplan.workspace import load_workspace
 
 _SAMPLE_TEAM, _SAMPLE_CLUSTER = "nlp", "lab"
 
 
-def init_workspace(folder: Path, wanted: InitFlags) -> Exit:
+def run_init_command(folder: Path, wanted: InitFlags) -> Exit:
     """Write a new workspace, all of its files or none. Raises UserError if something is in the way."""
     root = Path(os.path.abspath(folder))
-    check_place(root, folder)
-    answers = _collect_init_answers(root, wanted)
+    check_init_folder_argument(root, folder)
+    answers = _collect_init_answers_from_flags(root, wanted)
     if wanted.observing is not None:
-        answers = _add_observed_cluster_fields(answers, wanted.observing)
-    files = build_workspace_files(answers)
-    with create_temporary_workspace(None, files) as draft:
-        files = dict(sorted((files | _build_delivery_files(draft, answers)).items()))
+        answers = _add_observed_fields_to_init_answers(answers, wanted.observing)
+    files = build_new_workspace_files(answers)
+    with create_draft_copy_of_workspace(None, files) as draft:
+        files = dict(sorted((files | _build_delivery_files_for_init_command(draft, answers)).items()))
         findings = [one for one in preview_render(Request(draft, engine="serial")).findings if one.is_error]
     if findings:
-        print_findings(findings)
+        print_findings_to_stderr(findings)
         raise UserError("nothing was written: these answers make no workspace that is valid")
     there = list_existing_files(root, files)
     if there and not wanted.keeps:
@@ -65,11 +65,11 @@ def init_workspace(folder: Path, wanted: InitFlags) -> Exit:
     return Exit.CLEAN
 
 
-def _collect_init_answers(root: Path, wanted: InitFlags) -> WorkspaceAnswers:
+def _collect_init_answers_from_flags(root: Path, wanted: InitFlags) -> WorkspaceAnswers:
     """Return the answers from the flags; on a terminal, ask for what they leave out."""
     asks = is_watched() and None in (wanted.forge, wanted.sync, wanted.team, wanted.cluster)
     check_init_flags(wanted, asks)
-    there = wanted.repository or _find_repository_url(root)
+    there = wanted.repository or _find_default_of_repository_flag(root)
     forge = wanted.forge or ("gitlab" if "gitlab" in there else "github")
     team, cluster = wanted.team, wanted.cluster
     answers = WorkspaceAnswers(
@@ -85,23 +85,25 @@ def _collect_init_answers(root: Path, wanted: InitFlags) -> WorkspaceAnswers:
             answers, team=team or _SAMPLE_TEAM, cluster=cluster or _SAMPLE_CLUSTER, is_sample=True
         )
     elif asks:
-        answers = _ask_init_questions(answers, wanted, there)
+        answers = _ask_init_questions_on_terminal(answers, wanted, there)
     if answers.is_sample and (answers.team == "vision" or answers.cluster == "cloud"):
         raise UserError("the sample has a team vision and a cluster cloud", "Choose another name.")
     return replace(answers, branch=wanted.branch, prefix=_find_repository_prefix(root, answers))
 
 
-def _ask_init_questions(answers: WorkspaceAnswers, wanted: InitFlags, there: str) -> WorkspaceAnswers:
+def _ask_init_questions_on_terminal(
+    answers: WorkspaceAnswers, wanted: InitFlags, there: str
+) -> WorkspaceAnswers:
     sys.stdout.write(
         "A new workspace. Enter takes the answer in brackets, TAB completes, Ctrl-C writes nothing.\n"
     )
-    forge = wanted.forge or ask_user(
+    forge = wanted.forge or ask_user_on_terminal(
         "Forge (github, gitlab, none)",
         answers.forge,
         STARTER_FORGES,
         lambda one: check_choice("forge", one, STARTER_FORGES),
     )
-    sync = wanted.sync or ask_user(
+    sync = wanted.sync or ask_user_on_terminal(
         "Sync engine (argocd, flux, tekton, none)",
         answers.sync,
         STARTER_ENGINES,
@@ -109,12 +111,16 @@ def _ask_init_questions(answers: WorkspaceAnswers, wanted: InitFlags, there: str
     )
     repository = wanted.repository or answers.repository
     if sync in ("argocd", "flux") and not there:
-        repository = ask_user("Address of the Git repository", EXAMPLE_REPOSITORY, check=check_repository_url)
-    team = wanted.team or ask_user("First team", check=lambda one: check_name("team", one))
-    cluster = wanted.cluster or ask_user("First cluster", check=lambda one: check_name("cluster", one))
+        repository = ask_user_on_terminal(
+            "Address of the Git repository", EXAMPLE_REPOSITORY, check=check_gitops_repository_url
+        )
+    team = wanted.team or ask_user_on_terminal("First team", check=lambda one: check_name("team", one))
+    cluster = wanted.cluster or ask_user_on_terminal(
+        "First cluster", check=lambda one: check_name("cluster", one)
+    )
     accelerator = answers.accelerator
     if wanted.accelerator is None and wanted.observing is None:
-        accelerator = ask_user(
+        accelerator = ask_user_on_terminal(
             "GPUs (nvidia, amd, none)",
             accelerator,
             ACCELERATORS,
@@ -124,16 +130,18 @@ def _ask_init_questions(answers: WorkspaceAnswers, wanted: InitFlags, there: str
     return replace(answers, team=team, cluster=cluster)
 
 
-def _add_observed_cluster_fields(answers: WorkspaceAnswers, asked: ConnectionFlags) -> WorkspaceAnswers:
+def _add_observed_fields_to_init_answers(
+    answers: WorkspaceAnswers, asked: ConnectionFlags
+) -> WorkspaceAnswers:
     """Return the answers with what was seen in the cluster.
 
     Raises ToolError, and UserError for a context that does not exist.
     """
     from gangplan.live.observe import OBSERVE_RIGHTS
-    from gangplan.live.proposed import propose_cluster_fields
+    from gangplan.live.proposed import propose_cluster_file_fields
 
-    found = propose_cluster_fields(
-        connect_by_name(answers.cluster, None, asked, "init", OBSERVE_RIGHTS), answers.cluster
+    found = propose_cluster_file_fields(
+        connect_by_name_with_flags(answers.cluster, None, asked, "init", OBSERVE_RIGHTS), answers.cluster
     )
     for one in found.unseen:
         sys.stderr.write(f"not seen in cluster {answers.cluster}: {escape_own_line(one)}\n")
@@ -155,7 +163,7 @@ def _find_repository_prefix(root: Path, answers: WorkspaceAnswers) -> str:
     """
     place = next(one for one in (root, *root.parents) if one.is_dir())
     try:
-        inside = find_folder_in_repository(place)
+        inside = find_folder_in_git_repository(place)
     except ToolError as refused:
         help = f"Name a folder elsewhere, or trust it: git config --global --add safe.directory {shlex.quote(str(place))}."
         raise ToolError(refused.message, help) from None
@@ -163,7 +171,7 @@ def _find_repository_prefix(root: Path, answers: WorkspaceAnswers) -> str:
         return ""
     folder = "/".join(part for part in (inside, *root.relative_to(place).parts) if part)
     try:
-        return check_repository_folder(folder) if folder else ""
+        return check_workspace_folder_in_repository(folder) if folder else ""
     except UserError as refused:
         help = f"Name it in letters, digits, '.', '_' and '-', such as {simplify_folder(folder)}"
         if not folder.isprintable():
@@ -174,30 +182,30 @@ def _find_repository_prefix(root: Path, answers: WorkspaceAnswers) -> str:
         return folder
 
 
-def _find_repository_url(root: Path) -> str:
+def _find_default_of_repository_flag(root: Path) -> str:
     """Return the push address of the repository around the folder; empty if there is none that we can
     write."""
     place = next((one for one in (root, *root.parents) if one.is_dir()), root)
     try:
-        return check_repository_url(strip_login(find_origin_url(place)))
+        return check_gitops_repository_url(strip_login(find_git_origin_url(place)))
     except (ToolError, UserError):
         return ""
 
 
-def _build_delivery_files(draft: Path, answers: WorkspaceAnswers) -> dict[str, str]:
+def _build_delivery_files_for_init_command(draft: Path, answers: WorkspaceAnswers) -> dict[str, str]:
     """Build what gangplan.yaml lists, as `gangplan gitops write` makes it once everything is rendered.
 
     Files that forges read are at the top of the repository; they are left out for a workspace in a folder of
     it.
     """
-    said, _ = read_gitops_settings(draft)
+    said, _ = read_delivery_settings(draft)
     workspace = load_workspace(draft)
     given = EngineInput(Request(draft), workspace, tuple(workspace.clusters), is_rendered=False)
     files: dict[str, str] = {}
     for name in said.engines:
-        home = resolve_engine_home(find_engine(name), said)
+        home = resolve_delivery_engine_home(find_delivery_engine(name), said)
         if home or not answers.prefix:
-            made = build_engine_files(find_engine(name), given, said=said)
+            made = build_delivery_engine_files(find_delivery_engine(name), given, said=said)
             files |= {f"{home}/{path}" if home else path: text for path, text in made.items()}
     return files
 
@@ -215,7 +223,7 @@ def _print_init_report(
             say(f"  {path}\n")
     if any(path.startswith(".vscode/") for path in written):
         say("  .vscode/ (settings, and a schema per file format)\n")
-    for line in describe_existing_files(root, files, there):
+    for line in describe_files_kept_by_init(root, files, there):
         say(f"{escape_own_line(line)}\n")
     go = "" if place == "." else f"cd {shlex.quote(place)} && "
     say(f"\nnext: {go}gangplan render && gangplan validate\n")

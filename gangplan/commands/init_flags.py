@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gangplan.commands.connecting import ConnectionFlags
-from gangplan.errors import UserError, build_refusal_error
-from gangplan.gitops.source import check_branch_name, check_repository_url
+from gangplan.errors import UserError, build_os_refusal_error
+from gangplan.gitops.source import check_branch_name, check_gitops_repository_url
 from gangplan.records import dataclass
 from gangplan.report.escape import escape_own_line
-from gangplan.spec.root import find_root
+from gangplan.spec.root import find_workspace_root_above
 from gangplan.starter.answers import (
     ACCELERATORS,
     STARTER_ENGINES,
@@ -52,7 +52,7 @@ def check_init_flags(wanted: InitFlags, asks: bool) -> None:
         ("--forge", wanted.forge, lambda one: check_choice("forge", one, STARTER_FORGES)),
         ("--sync", wanted.sync, lambda one: check_choice("sync engine", one, STARTER_ENGINES)),
         ("--accelerator", wanted.accelerator, lambda one: check_choice("accelerator", one, ACCELERATORS)),
-        ("--repo", wanted.repository, check_repository_url),
+        ("--repo", wanted.repository, check_gitops_repository_url),
         ("--branch", wanted.branch, check_branch_name),
     ]
     wrong: list[tuple[str, UserError]] = []
@@ -75,7 +75,7 @@ def check_init_flags(wanted: InitFlags, asks: bool) -> None:
         raise UserError("; ".join(bad.message for _, bad in wrong), helps)
 
 
-def check_place(root: Path, folder: Path) -> None:
+def check_init_folder_argument(root: Path, folder: Path) -> None:
     """Refuse a path that is not a folder, and a folder that is a workspace or inside one.
 
     Raises UserError, ToolError.
@@ -86,7 +86,7 @@ def check_place(root: Path, folder: Path) -> None:
     except FileNotFoundError:
         pass
     except OSError as failed:
-        raise build_refusal_error(f"nothing was written: {name}", failed) from None
+        raise build_os_refusal_error(f"nothing was written: {name}", failed) from None
     if os.path.lexists(root) and not root.is_dir():
         raise UserError(f"nothing was written: {name} is not a folder", "Name a new or an empty folder.")
     for part in _OWN:
@@ -97,7 +97,7 @@ def check_place(root: Path, folder: Path) -> None:
                 help = "It alone is no workspace: move it away, or name another folder."
             raise UserError(f"nothing was written: {name} has {part}/ already", help)
     try:
-        around = find_root(root.parent)
+        around = find_workspace_root_above(root.parent)
     except UserError:
         return
     message = f"nothing was written: {name} is inside the workspace {escape_own_line(str(around))}"

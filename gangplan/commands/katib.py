@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from gangplan.commands.common import print_findings, report_nothing_written
+from gangplan.commands.common import print_findings_to_stderr, report_nothing_written
 from gangplan.commands.gitops_files import write_or_print_files
 from gangplan.edits import edit_field
 from gangplan.errors import Exit, UserError
@@ -16,23 +16,23 @@ from gangplan.gitops.katib import (
     build_katib_objects,
     format_trial_placeholder,
 )
-from gangplan.gitops.katib_search import KatibSearch, choose_search
-from gangplan.gitops.made import build_write_command
+from gangplan.gitops.katib_search import KatibSearch, choose_katib_search
+from gangplan.gitops.made import build_gitops_write_command
 from gangplan.model.backend import TRAINJOB
 from gangplan.objects import dump_all, format_scalar
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.source import Document, load_objects
-from gangplan.spec.placeholders import find_placeholders
+from gangplan.spec.placeholders import find_template_placeholders
 from gangplan.spec.sweep_files import SweepFile
-from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.draft import create_draft_copy_of_workspace
 
 # Fields of a job in which parameters may be: those that a TrainJob states, what fills a template, and words for
 # people.
 _STATED = ("command", "env", "parameters", "description")
 
 
-def write_katib_experiments(
+def run_pipeline_katib_command(
     request: Request,
     metric: str | None,
     goal: str | None,
@@ -42,17 +42,17 @@ def write_katib_experiments(
 ) -> Exit:
     """Print, write or compare the Experiment of a sweep: a file for each cluster. Raises UserError."""
     result = preview_render(request)
-    print_findings([one for one in result.findings if one.is_error])
+    print_findings_to_stderr([one for one in result.findings if one.is_error])
     if result.has_errors:
         return report_nothing_written(result.findings)
-    file = _find_sweep(request, result)
+    file = _find_only_sweep_argument(request, result)
     assert file.sweep is not None
     assert file.document is not None
-    search = choose_search(file.sweep, file.document, metric, goal, algorithm)
+    search = choose_katib_search(file.sweep, file.document, metric, goal, algorithm)
     _refuse_parameters_elsewhere(file.document)
-    draft = _render_draft(request, file, search)
+    draft = _render_placeholder_trial_for_katib_command(request, file, search)
     flags = (("--metric", metric or ""), ("--goal", goal or ""), ("--algorithm", algorithm or ""))
-    command = build_write_command("katib", flags)
+    command = build_gitops_write_command("katib", flags)
     header = f"# Made by `gangplan pipeline {shlex.join([command[0], file.file, *command[1:]])}`; see docs/sweeps.md.\n"
     texts = {}
     for run in draft.runs:
@@ -72,7 +72,7 @@ def write_katib_experiments(
     return write_or_print_files(texts, output, is_check, kept=True)
 
 
-def _find_sweep(request: Request, result: Result) -> SweepFile:
+def _find_only_sweep_argument(request: Request, result: Result) -> SweepFile:
     """Return the only sweep that the command line names. Raises UserError."""
     found = [one for path, one in result.workspace.sweeps.items() if path in result.files]
     if len(found) != 1:
@@ -84,7 +84,7 @@ def _find_sweep(request: Request, result: Result) -> SweepFile:
 def _refuse_parameters_elsewhere(document: Document) -> None:
     """Refuse parameters in fields that no trial can state itself. Raises UserError."""
     places: dict[str | int, Location] = {}
-    for one in find_placeholders(document.value["template"]):
+    for one in find_template_placeholders(document.value["template"]):
         if one.path[0] not in _STATED:
             places.setdefault(one.path[0], document.where(("template", *one.path)))
     if places:
@@ -92,7 +92,9 @@ def _refuse_parameters_elsewhere(document: Document) -> None:
         raise UserError(f"{document.file}: trials of an Experiment share {named}", IN_COMMAND)
 
 
-def _render_draft(request: Request, file: SweepFile, search: KatibSearch) -> Result:
+def _render_placeholder_trial_for_katib_command(
+    request: Request, file: SweepFile, search: KatibSearch
+) -> Result:
     """Render one trial whose values are the placeholders that Katib fills. Raises UserError."""
     assert file.document is not None
     text = (request.root / file.file).read_text(encoding="utf-8")
@@ -103,7 +105,7 @@ def _render_draft(request: Request, file: SweepFile, search: KatibSearch) -> Res
     text = edit_field(text, file.file, ("parameters",), f"{{list: [{{{values}}}]}}")
     env = f"{{field: \"metadata.labels['{TRAINJOB.run_label}']\"}}"
     text = edit_field(text, file.file, ("template", "env", TRIAL_VARIABLE), env)
-    with create_temporary_workspace(request.root, {file.file: text}) as root:
+    with create_draft_copy_of_workspace(request.root, {file.file: text}) as root:
         found = preview_render(Request(root, request.clusters, specs=(file.file,), engine="serial"))
     errors = [one for one in found.findings if one.is_error]
     if errors:

@@ -38,8 +38,8 @@ def print_listing(
         raise UserError(f"there is nothing to list by the name '{what}'", suggest_nearest(what, NAMES))
     files = WorkspaceFiles(root, tuple(teams), tuple(clusters))
     if what is None and len(teams) == 1:
-        _write_all({name: _list_table_rows(name, files) for name in _OF_TEAM}, format)
-        return _report_unread_files(files)
+        _print_listing_tables({name: _list_table_rows(name, files) for name in _OF_TEAM}, format)
+        return _print_note_about_unread_files(files)
     if what is None:
         rows: list[TableRow] = [{"list": name, "count": len(_list_table_rows(name, files))} for name in NAMES]
     else:
@@ -47,19 +47,21 @@ def print_listing(
     if format == "json":
         sys.stdout.write(json.dumps({what or "lists": rows}, indent=2, ensure_ascii=False) + "\n")
     elif rows:
-        sys.stdout.write(format_table(rows))
+        sys.stdout.write(format_terminal_table(rows))
     else:
         more = "; gangplan render makes them of specs" if what == "runs" else ""
         sys.stderr.write(f"there are no {what}{_describe_listing_scope(teams, clusters)}{more}\n")
-    return _report_unread_files(files)
+    return _print_note_about_unread_files(files)
 
 
-def _write_all(tables: Mapping[str, list[TableRow]], format: str) -> None:
+def _print_listing_tables(tables: Mapping[str, list[TableRow]], format: str) -> None:
     """Print several tables, each below its name, and name those without rows in one line at the end."""
     if format == "json":
         sys.stdout.write(json.dumps(tables, indent=2, ensure_ascii=False) + "\n")
         return
-    found = [f"{name}\n{_indent_table_lines(format_table(rows))}" for name, rows in tables.items() if rows]
+    found = [
+        f"{name}\n{_indent_table_lines(format_terminal_table(rows))}" for name, rows in tables.items() if rows
+    ]
     none = [name for name, rows in tables.items() if not rows]
     sys.stdout.write("\n".join([*found, *([f"no {', '.join(none)}\n"] if none else [])]))
 
@@ -69,7 +71,7 @@ def _indent_table_lines(text: str) -> str:
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-def _report_unread_files(files: WorkspaceFiles) -> Exit:
+def _print_note_about_unread_files(files: WorkspaceFiles) -> Exit:
     """Print a note if a file could not be read."""
     if files.unread:
         first = escape_own_line(files.unread[0])
@@ -85,7 +87,7 @@ def _list_table_rows(what: str, files: WorkspaceFiles) -> list[TableRow]:
 
 def _list_policies_in_force(files: WorkspaceFiles) -> list[TableRow]:
     """Return the policies in force on the selected clusters: their packs decide, not only their files."""
-    from gangplan.commands.policy import format_action_cell, list_policy_rows, resolve_policy_actions
+    from gangplan.commands.policy import format_policy_action_column, list_policy_rows, resolve_policy_actions
     from gangplan.workspace import load_workspace
 
     workspace = load_workspace(files.root)
@@ -95,7 +97,7 @@ def _list_policies_in_force(files: WorkspaceFiles) -> list[TableRow]:
         {
             "policy": row["policy"],
             "pack": row["pack"] or "(own)",
-            **{name: format_action_cell(row, name) or None for name in names},
+            **{name: format_policy_action_column(row, name) or None for name in names},
             "title": row["title"],
         }
         for row in list_policy_rows(workspace, actions)
@@ -109,7 +111,7 @@ def _describe_listing_scope(teams: Sequence[str], clusters: Sequence[str]) -> st
     return f" {' '.join(words)}" if words else ""
 
 
-def format_table(rows: Sequence[TableRow], widest: int = _WIDEST) -> str:
+def format_terminal_table(rows: Sequence[TableRow], widest: int = _WIDEST) -> str:
     """Format rows as columns below their names, without columns that are empty everywhere.
 
     A cell has at most `widest` letters, except the last one of a line.
@@ -117,7 +119,10 @@ def format_table(rows: Sequence[TableRow], widest: int = _WIDEST) -> str:
     names = [name for name in rows[0] if any(row[name] not in (None, "", [], False) for row in rows)]
     lines = [
         names,
-        *([_format_listing_cell(row[name], name == names[-1], widest) for name in names] for row in rows),
+        *(
+            [_format_list_command_cell(row[name], name == names[-1], widest) for name in names]
+            for row in rows
+        ),
     ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     numbers = [
@@ -133,7 +138,7 @@ def format_table(rows: Sequence[TableRow], widest: int = _WIDEST) -> str:
     return "".join(text)
 
 
-def _format_listing_cell(value: Any, is_last: bool, widest: int) -> str:
+def _format_list_command_cell(value: Any, is_last: bool, widest: int) -> str:
     if value is None or value == [] or value is False:
         return "-"
     if value is True:

@@ -39,7 +39,7 @@ def status(
     """Show the runs on clusters and in Git: their state, since when, and why they wait. Read-only."""
     from gangplan.commands.common import build_request
     from gangplan.commands.connecting import ConnectionFlags
-    from gangplan.commands.status import print_status as command
+    from gangplan.commands.status import run_status_command as command
 
     asked = build_request(workspace, cluster, team, None, "serial", 1)
     raise typer.Exit(command(asked, ConnectionFlags(context, kubeconfig, timeout), format))
@@ -52,7 +52,7 @@ def logs(
         typer.Argument(
             help="A run, as status shows it, or a spec: its current run.",
             metavar="RUN|SPEC",
-            autocompletion=complete.complete_files,
+            autocompletion=complete.complete_files_on_tab,
         ),
     ],
     workspace: WorkspaceFlag = None,
@@ -124,7 +124,7 @@ def diagnose(
     """Show why a run failed or does not start, and what helps: from what kubectl saved, or from the
     cluster."""
     from gangplan.commands.connecting import ConnectionFlags
-    from gangplan.commands.diagnose import diagnose_evidence as command
+    from gangplan.commands.diagnose import run_diagnose_command as command
 
     asked = ConnectionFlags(context, kubeconfig, timeout) if server else None
     raise typer.Exit(

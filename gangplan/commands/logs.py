@@ -8,21 +8,21 @@ from pathlib import Path
 
 from gangplan.commands.absent import build_missing_team_error
 from gangplan.commands.connecting import ConnectionFlags, connect_with_flags
-from gangplan.commands.status import select_clusters
+from gangplan.commands.status import select_clusters_from_flags
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.live.logs import (
     PodSelection,
     find_last_scheduled_run,
-    list_log_rights,
-    list_run_pods,
-    read_logs,
+    list_live_run_pods,
+    list_rights_to_read_logs,
+    read_run_pod_logs,
     select_log_sources,
 )
 from gangplan.live.rendered import RunInGit, find_runs_in_git
-from gangplan.live.runs import join_runs
+from gangplan.live.runs import join_live_runs_with_git
 from gangplan.model.support import KUEUE_LINES
 from gangplan.pipeline.request import Request
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import Workspace, load_workspace, suggest_nearest
 
@@ -35,23 +35,25 @@ def logs(
     Raises UserError for a run that Git does not have, unless its cluster and team are named, and ToolError.
     """
     workspace = load_workspace(request.root)
-    run = find_named_run(workspace, request, name)
+    run = find_run_named_by_argument(workspace, request, name)
     cluster = workspace.clusters[run.cluster]
     team = workspace.teams.get(run.team)
     if team is None:
         raise build_missing_team_error(run.team, workspace)
     namespace = namespace_of(cluster.spec, run.team, team.spec)
-    platform = resolve_platform(cluster)
+    platform = resolve_platform_of_cluster_file(cluster)
     made = platform.backends
-    access = connect_with_flags(cluster, asked, "logs", list_log_rights(namespace, made))
+    access = connect_with_flags(cluster, asked, "logs", list_rights_to_read_logs(namespace, made))
     if run.held is not None and run.held.by == "schedule":
         schedule, run = run.job, find_last_scheduled_run(access, namespace, run)
         sys.stderr.write(f"{run.name}, the last run of schedule {schedule}\n")
-    pods = list_run_pods(access, namespace, run.name, made)
+    pods = list_live_run_pods(access, namespace, run.name, made)
     if not pods:
         line = KUEUE_LINES.get(platform.kueue.line) if platform.kueue else None
         api = line.api_version if line else ""
-        rows = join_runs(access, run.cluster, {run.team: namespace}, [run], api, is_all=False, made=made)
+        rows = join_live_runs_with_git(
+            access, run.cluster, {run.team: namespace}, [run], api, is_all=False, made=made
+        )
         row = next((one for one in rows if one.name == run.name), None)
         why = f"it is {row.state.word}" if row else "the cluster has no such run"
         more = f" ({row.state.reason})" if row and row.state.reason else ""
@@ -62,7 +64,7 @@ def logs(
     chosen = select_log_sources(pods, which, run.name)
     width = max(len(one.label) for one in chosen)
     remarks = 0
-    for label, text, is_remark in read_logs(access, namespace, chosen, follow, tail):
+    for label, text, is_remark in read_run_pod_logs(access, namespace, chosen, follow, tail):
         stream = sys.stderr if is_remark else sys.stdout
         remarks += is_remark
         stream.write(f"{label.ljust(width)} | {text}\n")
@@ -71,14 +73,14 @@ def logs(
     return Exit.ENVIRONMENT if remarks == len(chosen) else Exit.CLEAN
 
 
-def find_named_run(workspace: Workspace, request: Request, name: str) -> RunInGit:
+def find_run_named_by_argument(workspace: Workspace, request: Request, name: str) -> RunInGit:
     """Return the run with a name, or the current run of a spec, on the only cluster that has it.
 
     Raises UserError if there is none, or if several clusters have it.
     """
-    clusters = [one.name for one in select_clusters(workspace, request)]
+    clusters = [one.name for one in select_clusters_from_flags(workspace, request)]
     every = list(find_runs_in_git(request.root, clusters, request.teams))
-    spec = _find_spec_path(request.root, name)
+    spec = _find_spec_path_of_argument(request.root, name)
     if spec is not None:
         found = [one for one in every if one.source == spec and not one.is_record]
         if not found:
@@ -99,7 +101,7 @@ def find_named_run(workspace: Workspace, request: Request, name: str) -> RunInGi
     )
 
 
-def _find_spec_path(root: Path, name: str) -> str | None:
+def _find_spec_path_of_argument(root: Path, name: str) -> str | None:
     """Return the path of a spec from the root if the name is that of a file; None for the name of a run.
 
     Raises UserError for a spec that does not exist.

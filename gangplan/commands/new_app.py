@@ -34,9 +34,9 @@ class _FieldCommand(typer.core.TyperCommand):
         return super().get_params(ctx)
 
     def invoke(self, ctx: Any) -> Any:
-        from gangplan.commands.new import write_from_flags
+        from gangplan.commands.new import run_new_command
 
-        raise typer.Exit(write_from_flags(str(self.name), ctx.params))
+        raise typer.Exit(run_new_command(str(self.name), ctx.params))
 
 
 @app.command(cls=_FieldCommand)
@@ -55,7 +55,7 @@ def sweep(
             "--from",
             help="Spec of the job that each trial runs.",
             metavar="SPEC",
-            autocompletion=complete.complete_jobs,
+            autocompletion=complete.complete_jobs_on_tab,
         ),
     ] = None,
     parameter: Annotated[
@@ -75,10 +75,10 @@ def sweep(
     quiet: QuietFlag = False,
 ) -> None:
     """Write a sweep of a job into the folder of the job, and show what its trials need."""
-    from gangplan.commands.new_sweep import ask_for_sweep, write_sweep_spec
+    from gangplan.commands.new_sweep import ask_for_sweep_on_terminal, run_new_sweep_command
 
-    given = ask_for_sweep(name, job, parameter or [], max_concurrent, workspace)
-    raise typer.Exit(write_sweep_spec(*given, workspace, dry_run, quiet))
+    given = ask_for_sweep_on_terminal(name, job, parameter or [], max_concurrent, workspace)
+    raise typer.Exit(run_new_sweep_command(*given, workspace, dry_run, quiet))
 
 
 @app.command()
@@ -90,7 +90,7 @@ def template(
             "--from",
             help="Spec of the job that becomes the template.",
             metavar="SPEC",
-            autocompletion=complete.complete_jobs,
+            autocompletion=complete.complete_jobs_on_tab,
         ),
     ],
     parameter: Annotated[
@@ -110,9 +110,11 @@ def template(
     quiet: QuietFlag = False,
 ) -> None:
     """Write a template of a job for its team, or for all teams."""
-    from gangplan.commands.new_template import write_template
+    from gangplan.commands.new_template import run_new_template_command
 
-    raise typer.Exit(write_template(name, job, parameter or [], all_teams, workspace, dry_run, quiet))
+    raise typer.Exit(
+        run_new_template_command(name, job, parameter or [], all_teams, workspace, dry_run, quiet)
+    )
 
 
 @app.command(cls=_FieldCommand)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from gangplan.commands.ask import ask_user, print_below_question
+from gangplan.commands.ask import ask_user_on_terminal, print_below_question
 from gangplan.contents.files import WorkspaceFiles, get_block
-from gangplan.contents.tables import list_claim_rows, list_image_rows, list_pool_rows
+from gangplan.contents.tables import (
+    list_workspace_claim_rows,
+    list_workspace_image_rows,
+    list_workspace_pool_rows,
+)
 from gangplan.errors import UserError
 from gangplan.starter.fields import NewField
 from gangplan.starter.new import NewFile
@@ -18,7 +22,7 @@ BOOLEAN_WORDS = ("true", "false")
 _PLACES = {"claim": "/data", "s3": "env"}
 
 
-def find_answer_hint(field: NewField) -> str:
+def find_terminal_prompt_hint(field: NewField) -> str:
     """Return what an answer looks like, from the example of the format."""
     example = field.example
     if field.shape in ("named", "map"):
@@ -30,7 +34,7 @@ def find_answer_hint(field: NewField) -> str:
     return f"such as {example}" if isinstance(example, str | int) else ""
 
 
-def find_answer_default(wanted: NewFile, field: NewField) -> str:
+def find_terminal_prompt_default(wanted: NewFile, field: NewField) -> str:
     """Return the default of a needed field, which Enter accepts; other fields are left out."""
     known = {"--environment": "dev", "--location": "on-prem"}
     if wanted.kind == "image" and field.flag == "--framework":
@@ -44,16 +48,18 @@ def list_team_clusters(wanted: NewFile) -> list[str]:
     return [name for name, body in files.all_clusters.items() if wanted.team in get_block(body, "teams")]
 
 
-def list_field_choices(wanted: NewFile, field: NewField) -> list[str]:
+def list_terminal_prompt_choices(wanted: NewFile, field: NewField) -> list[str]:
     """Return what TAB completes to: words of the format, names of the workspace."""
     if field.choices or field.shape == "truth":
         return list(field.choices or BOOLEAN_WORDS)
     files = WorkspaceFiles(wanted.root, (wanted.team,) if wanted.team else ())
     known: dict[str, Callable[[], Sequence[object]]] = {
-        "--image": lambda: [row["image"] for row in list_image_rows(files)],
+        "--image": lambda: [row["image"] for row in list_workspace_image_rows(files)],
         "--clusters": lambda: list_team_clusters(wanted) if wanted.kind == "job" else files.cluster_names,
-        "--gpu-model": lambda: [row["model"] for row in list_pool_rows(files) if row["model"]],
-        "--data": lambda: [f"{row['name']}={_PLACES[row['kind']]}" for row in list_claim_rows(files)],
+        "--gpu-model": lambda: [row["model"] for row in list_workspace_pool_rows(files) if row["model"]],
+        "--data": lambda: [
+            f"{row['name']}={_PLACES[row['kind']]}" for row in list_workspace_claim_rows(files)
+        ],
         "--scope-team": lambda: files.team_names,
         "--scope-cluster": lambda: files.cluster_names,
         "--rule": _list_built_in_rules,
@@ -73,7 +79,7 @@ def is_bare_name(answer: str) -> bool:
     return re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", answer) is not None
 
 
-def ask_for_entry(name: str, field: NewField, fits: Callable[[str], object]) -> str:
+def ask_for_entry_on_terminal(name: str, field: NewField, fits: Callable[[str], object]) -> str:
     """Ask for the needed fields of an entry, and any others, and return NAME={...}.
 
     `fits` raises UserError for an invalid entry, which is asked for again.
@@ -86,9 +92,9 @@ def ask_for_entry(name: str, field: NewField, fits: Callable[[str], object]) -> 
         parts = []
         for part in field.parts:
             hint = f"such as {format_flow_yaml(example[part])}" if part in example else ""
-            parts.append(f"{part}: {ask_user(f'{at}.{part}', hint=hint)}")
+            parts.append(f"{part}: {ask_user_on_terminal(f'{at}.{part}', hint=hint)}")
         hint = f"such as {format_flow_yaml(rest)[1:-1]}" if rest else ""
-        more = ask_user(f"{at}, more fields", is_optional=True, hint=hint)
+        more = ask_user_on_terminal(f"{at}, more fields", is_optional=True, hint=hint)
         entry = f"{name}={{{', '.join([*parts, more] if more else parts)}}}"
         try:
             fits(entry)

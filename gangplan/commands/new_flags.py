@@ -34,7 +34,7 @@ _NAMES = {
 def build_flag_parameters(kind: str) -> list[Any]:
     """Return the parameters of the command, which typer builds from a function's signature."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(_build_new_command(kind))
+    app.command()(_build_typer_new_command(kind))
     return list(typer.main.get_command(app).params)
 
 
@@ -47,7 +47,7 @@ def _format_flag_variable(field: NewField) -> str:
     return "field_" + field.flag.removeprefix("--").replace("-", "_")
 
 
-def _build_new_command(kind: str) -> Any:
+def _build_typer_new_command(kind: str) -> Any:
     """Return a function that has a parameter per field and does nothing."""
 
     def command(**_: Any) -> None:
@@ -62,7 +62,9 @@ def _build_new_command(kind: str) -> Any:
         signature["team"] = (
             Annotated[
                 str | None,
-                typer.Option("--team", help=help, metavar="NAME", autocompletion=complete.complete_teams),
+                typer.Option(
+                    "--team", help=help, metavar="NAME", autocompletion=complete.complete_teams_on_tab
+                ),
             ],
             None,
         )
@@ -85,13 +87,15 @@ def _build_flag_annotation(field: NewField) -> Any:
     flags = (field.flag, *_ALSO.get(field.flag, ()))
     if field.shape == "truth":
         no = f"{field.flag}/--no-{field.flag.removeprefix('--')}"
-        return Annotated[bool | None, typer.Option(no, help=_describe_new_field(field), show_default=False)]
+        return Annotated[
+            bool | None, typer.Option(no, help=_format_help_text_of_flag(field), show_default=False)
+        ]
     metavar = {"map": "NAME=VALUE", "named": "NAME={...}", "blocks": "{...}"}.get(
         field.shape, _METAVARS.get(field.types[0], "TEXT")
     )
     option = typer.Option(
         *flags,
-        help=_describe_new_field(field),
+        help=_format_help_text_of_flag(field),
         metavar=metavar,
         show_default=False,
         autocompletion=_build_flag_completion(field),
@@ -103,35 +107,35 @@ def _build_flag_annotation(field: NewField) -> Any:
 def _build_flag_completion(field: NewField) -> Callable[..., list[str]] | None:
     """Return what TAB completes the value to: words of the format, names of the workspace."""
     if field.choices:
-        return complete.build_word_completion(*field.choices)
+        return complete.build_word_tab_completion(*field.choices)
     known: dict[str, Callable[..., list[str]]] = {
-        "--image": complete.build_team_completion("images", "image"),
-        "--defaults-image": complete.build_column_completion("images", "image"),
-        "--template": complete.build_team_completion("templates", "template"),
-        "--parameters": complete.complete_parameters,
-        "--clusters": complete.complete_clusters,
-        "--gpu-model": complete.build_team_completion("pools", "model"),
-        "--placement-node-pool": complete.build_team_completion("pools", "pool"),
+        "--image": complete.build_team_tab_completion("images", "image"),
+        "--defaults-image": complete.build_column_tab_completion("images", "image"),
+        "--template": complete.build_team_tab_completion("templates", "template"),
+        "--parameters": complete.complete_template_parameters_on_tab,
+        "--clusters": complete.complete_clusters_on_tab,
+        "--gpu-model": complete.build_team_tab_completion("pools", "model"),
+        "--placement-node-pool": complete.build_team_tab_completion("pools", "pool"),
         **dict.fromkeys(
             ("--placement-near", "--placement-apart", "--after"),
-            complete.build_team_completion("specs", "job"),
+            complete.build_team_tab_completion("specs", "job"),
         ),
-        "--network-egress": complete.build_team_completion("endpoints", "endpoint"),
-        "--secrets-files": complete.build_team_completion("secrets", "name", "="),
-        "--data": complete.build_team_completion("claims", "name", "="),
-        "--queue": complete.build_team_completion("queues", "queue"),
-        "--checkpoint-to": complete.build_team_completion("claims", "name"),
-        "--policies-packs": complete.complete_packs,
-        "--rule": complete.complete_rules,
-        "--scope-team": complete.complete_teams,
-        "--scope-cluster": complete.complete_clusters,
-        "--scope-job": complete.build_column_completion("specs", "job"),
+        "--network-egress": complete.build_team_tab_completion("endpoints", "endpoint"),
+        "--secrets-files": complete.build_team_tab_completion("secrets", "name", "="),
+        "--data": complete.build_team_tab_completion("claims", "name", "="),
+        "--queue": complete.build_team_tab_completion("queues", "queue"),
+        "--checkpoint-to": complete.build_team_tab_completion("claims", "name"),
+        "--policies-packs": complete.complete_packs_on_tab,
+        "--rule": complete.complete_rules_on_tab,
+        "--scope-team": complete.complete_teams_on_tab,
+        "--scope-cluster": complete.complete_clusters_on_tab,
+        "--scope-job": complete.build_column_tab_completion("specs", "job"),
     }
     found = known.get(field.flag)
-    return complete.build_list_completion(found) if found and field.shape == "list" else found
+    return complete.build_list_tab_completion(found) if found and field.shape == "list" else found
 
 
-def _describe_new_field(field: NewField) -> str:
+def _format_help_text_of_flag(field: NewField) -> str:
     """Return the field's description, its choices or an example, and whether it may be repeated or is
     required."""
     words = field.description

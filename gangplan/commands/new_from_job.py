@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gangplan.commands.common import print_findings, report_nothing_written
+from gangplan.commands.common import print_findings_to_stderr, report_nothing_written
 from gangplan.errors import Exit, UserError
 from gangplan.fixes.write import read_fixable
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.report.escape import escape_own_line
 from gangplan.spec.root import SPECS
-from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.draft import create_draft_copy_of_workspace
 from gangplan.starter.write import write_new_files
 
 
@@ -30,7 +30,7 @@ class FileFromJob(NamedTuple):
     drafts: Mapping[str, str]
 
 
-def find_job_spec_path(root: Path, job: str) -> str:
+def find_spec_path_of_job_argument(root: Path, job: str) -> str:
     """Return the path of the job's spec from the root. Raises UserError."""
     for start in (Path.cwd(), root):
         path = os.path.relpath(os.path.normpath(start / job), root).replace(os.sep, "/")
@@ -40,7 +40,7 @@ def find_job_spec_path(root: Path, job: str) -> str:
     raise UserError(f"{job} is no spec of a job", "Name a file below specs/<team>/ with --from.")
 
 
-def read_job_spec(root: Path, source: str) -> bytes:
+def read_spec_of_job_argument(root: Path, source: str) -> bytes:
     """Return the content of a job's spec. Raises UserError."""
     data = read_fixable(root, source)
     if data is None:
@@ -54,16 +54,16 @@ def refuse_existing_file(root: Path, file: str, help: str) -> None:
         raise UserError(f"nothing was written: {file} exists", help)
 
 
-def write_after_check(
+def write_new_file_after_check(
     new: FileFromJob, describe: Callable[[Result], list[str]], is_dry: bool, is_quiet: bool
 ) -> Exit:
     """Check a file in a copy of the workspace, print the findings, and write it if none is an error.
 
     `describe` returns the lines that are printed after what was written.
     """
-    with create_temporary_workspace(new.root, {**new.drafts, new.file: new.text}) as draft:
+    with create_draft_copy_of_workspace(new.root, {**new.drafts, new.file: new.text}) as draft:
         result = preview_render(Request(draft, specs=(new.checked,), engine="serial"))
-    print_findings(result.findings)
+    print_findings_to_stderr(result.findings)
     if result.has_errors:
         return report_nothing_written(result.findings)
     if is_dry:

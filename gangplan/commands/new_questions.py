@@ -6,31 +6,31 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gangplan.commands.ask import ask_user
+from gangplan.commands.ask import ask_user_on_terminal
 from gangplan.commands.new_choices import (
     BOOLEAN_WORDS,
-    ask_for_entry,
-    find_answer_default,
-    find_answer_hint,
+    ask_for_entry_on_terminal,
+    find_terminal_prompt_default,
+    find_terminal_prompt_hint,
     is_bare_name,
-    list_field_choices,
     list_team_clusters,
+    list_terminal_prompt_choices,
 )
 from gangplan.contents.files import WorkspaceFiles
 from gangplan.errors import UserError
 from gangplan.findings import Finding, reword_finding
 from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.report.escape import escape_log_line
-from gangplan.report.plan import format_run_line
+from gangplan.report.plan import format_run_plan_line
 from gangplan.report.text import text_report
 from gangplan.rules.core import SPEC_MISSING_FIELD
 from gangplan.source import load_document
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.spec.phrases import format_dotted_path
 from gangplan.starter.fields import NewField, fields_of
 from gangplan.starter.new import NewFile, check_new_file, judge_new_file
 from gangplan.starter.text import render_file_text
-from gangplan.starter.values import FlagText, build_nested_values, has_commas
+from gangplan.starter.values import FlagText, build_new_file_values, has_commas
 from gangplan.workspace import CATALOG, suggest_nearest
 
 # The fields that are always asked for, by kind, in this order. All others have defaults that suit most users,
@@ -84,7 +84,7 @@ _OTHERS_NEEDED = ("scope", "versions_controller")
 _LIVE = ("--command", "--clusters", "--workers", "--gpus", "--gpu-model", "--cpu", "--memory", "--data")
 
 
-def ask_for_fields(wanted: NewFile) -> NewFile:
+def run_question_prompts_on_terminal(wanted: NewFile) -> NewFile:
     """Return the file, completed by answers and confirmed.
 
     Raises KeyboardInterrupt if the user gives up.
@@ -93,35 +93,35 @@ def ask_for_fields(wanted: NewFile) -> NewFile:
         f"A new {wanted.kind}. Enter leaves a field out or takes the answer in brackets, TAB completes,\n"
         "Ctrl-C writes nothing.\n"
     )
-    wanted = _ask_team_and_name(wanted)
+    wanted = _ask_for_team_and_name(wanted)
     fields = {field.flag: field for field in fields_of(wanted.kind)}
     shown = ""
     for flag in _ASKED[wanted.kind]:
         field = fields[flag]
-        if wanted.given.get(flag) or not _applies_after_answers(wanted, flag):
+        if wanted.given.get(flag) or not _should_ask_for_flag_on_terminal(wanted, flag):
             continue
-        wanted = with_answer(wanted, field)
+        wanted = ask_for_field_on_terminal(wanted, field)
         if wanted.kind == "job" and flag in _LIVE:
-            shown = _print_job_totals(wanted, shown)
+            shown = _print_job_totals_between_prompts(wanted, shown)
     while True:
-        sys.stdout.write("\n" + _render_file_preview(wanted) + "\n")
+        sys.stdout.write("\n" + _render_new_file_preview(wanted) + "\n")
         errors = [one for one in judge_new_file(wanted, wanted.text())[1] if one.is_error]
-        chosen = _choose_next_field(wanted, errors)
+        chosen = _ask_which_field_to_change(wanted, errors)
         if chosen is None:
             return wanted
-        wanted = _change_field_answer(wanted, chosen)
+        wanted = _ask_again_for_field_on_terminal(wanted, chosen)
 
 
-def _change_field_answer(wanted: NewFile, field: NewField) -> NewFile:
+def _ask_again_for_field_on_terminal(wanted: NewFile, field: NewField) -> NewFile:
     """Return the file with another answer for one field."""
     now = wanted.given.get(field.flag)
     told = "" if not now else f" Now: {now if isinstance(now, str | bool) else ', '.join(now)}"
     sys.stdout.write(f"  {escape_log_line(field.description + told)}\n")
     rest = {flag: value for flag, value in wanted.given.items() if flag != field.flag}
-    return with_answer(replace(wanted, given=rest), field)
+    return ask_for_field_on_terminal(replace(wanted, given=rest), field)
 
 
-def _choose_next_field(wanted: NewFile, errors: Sequence[Finding]) -> NewField | None:
+def _ask_which_field_to_change(wanted: NewFile, errors: Sequence[Finding]) -> NewField | None:
     """Return the field to add or change next; None once the file may be written as it is.
 
     With errors a field must be chosen, so that the other answers are not lost. Raises KeyboardInterrupt for a
@@ -136,21 +136,21 @@ def _choose_next_field(wanted: NewFile, errors: Sequence[Finding]) -> NewField |
 
     if errors:
         sys.stdout.write(text_report(errors) + "\n")
-        fault = at_fault(wanted, errors)
+        fault = find_answer_at_fault(wanted, errors)
         question = (
             "Change which field?" if fault else "Nothing that was asked is wrong here. Change which field?"
         )
         hint = "a field, which TAB completes, or no to write nothing"
-        answer = ask_user(question, fault or "no", [*words, *fields], is_known, hint=hint)
+        answer = ask_user_on_terminal(question, fault or "no", [*words, *fields], is_known, hint=hint)
     else:
         hint = "yes, no, or a field to add or change, which TAB completes"
-        answer = ask_user("Write it?", "yes", [*words, *fields], is_known, hint=hint)
+        answer = ask_user_on_terminal("Write it?", "yes", [*words, *fields], is_known, hint=hint)
     if answer not in fields and answer.lower().startswith("n"):
         raise KeyboardInterrupt
     return fields.get(answer)
 
 
-def at_fault(wanted: NewFile, errors: Sequence[Finding]) -> str:
+def find_answer_at_fault(wanted: NewFile, errors: Sequence[Finding]) -> str:
     """Return the given field that contains the first error; empty if the error is elsewhere."""
     document, _ = load_document(wanted.text(), wanted.file)
     if document is None:
@@ -168,7 +168,7 @@ def at_fault(wanted: NewFile, errors: Sequence[Finding]) -> str:
     return ""
 
 
-def _ask_team_and_name(wanted: NewFile) -> NewFile:
+def _ask_for_team_and_name(wanted: NewFile) -> NewFile:
     """Return the file with its team, if it is a job, and a name that is free.
 
     Raises UserError without any team.
@@ -182,14 +182,16 @@ def _ask_team_and_name(wanted: NewFile) -> NewFile:
             if answer not in known:
                 raise UserError(f"there is no team '{answer}'", suggest_nearest(answer, known))
 
-        wanted = replace(wanted, team=ask_user(f"Team ({', '.join(known[:6])})", "", known, known_team))
+        wanted = replace(
+            wanted, team=ask_user_on_terminal(f"Team ({', '.join(known[:6])})", "", known, known_team)
+        )
     if not wanted.name:
-        name = ask_user("Name", check=lambda answer: check_new_file(replace(wanted, name=answer)))
+        name = ask_user_on_terminal("Name", check=lambda answer: check_new_file(replace(wanted, name=answer)))
         wanted = replace(wanted, name=name)
     return wanted
 
 
-def _applies_after_answers(wanted: NewFile, flag: str) -> bool:
+def _should_ask_for_flag_on_terminal(wanted: NewFile, flag: str) -> bool:
     """Return whether a question makes sense after the earlier answers."""
     given = wanted.given
     if given.get("--template"):
@@ -203,18 +205,22 @@ def _applies_after_answers(wanted: NewFile, flag: str) -> bool:
     return True
 
 
-def with_answer(wanted: NewFile, field: NewField) -> NewFile:
+def ask_for_field_on_terminal(wanted: NewFile, field: NewField) -> NewFile:
     """Return the file with an answer for one field; without an answer, the field is omitted.
 
     Blocks are asked for one by one, until the answer is empty.
     """
-    known = list_field_choices(wanted, field)
-    hint = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}" if known else find_answer_hint(field)
+    known = list_terminal_prompt_choices(wanted, field)
+    hint = (
+        f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
+        if known
+        else find_terminal_prompt_hint(field)
+    )
     name, given = ".".join(field.path), wanted
 
     def fits(answer: str) -> None:
         """Check only this field: what else is missing or wrong comes later."""
-        found = _check_single_field(_add_field_answer(given, field, answer), field)
+        found = _check_answer_typed_on_terminal(_add_answer_to_new_file(given, field, answer), field)
         if wanted.kind == "job" and field.flag == "--image" and not found and known and answer not in known:
             raise UserError(f"there is no image '{answer}'", suggest_nearest(answer, known))
         if found:
@@ -226,17 +232,17 @@ def with_answer(wanted: NewFile, field: NewField) -> NewFile:
         if not (field.parts and is_bare_name(answer)):
             fits(answer)
 
-    while answer := ask_user(
+    while answer := ask_user_on_terminal(
         name,
-        find_answer_default(given, field),
+        find_terminal_prompt_default(given, field),
         known,
         may_be_name,
         not field.is_required or given is not wanted,
         hint,
     ):
         if field.parts and is_bare_name(answer):
-            answer = ask_for_entry(answer, field, fits)
-        given = _add_field_answer(given, field, answer)
+            answer = ask_for_entry_on_terminal(answer, field, fits)
+        given = _add_answer_to_new_file(given, field, answer)
         if not _is_one_by_one(field):
             break
         name, hint = f"another of {'.'.join(field.path)}", ""
@@ -248,7 +254,7 @@ def _is_one_by_one(field: NewField) -> bool:
     return field.shape in ("named", "blocks") or (field.shape == "list" and has_commas(field))
 
 
-def _add_field_answer(wanted: NewFile, field: NewField, answer: str) -> NewFile:
+def _add_answer_to_new_file(wanted: NewFile, field: NewField, answer: str) -> NewFile:
     """Return the file with one answer: one more entry if they are asked for one by one, else the whole
     field."""
     value: FlagText = answer
@@ -264,9 +270,9 @@ def _add_field_answer(wanted: NewFile, field: NewField, answer: str) -> NewFile:
     return replace(wanted, given={**wanted.given, field.flag: value})
 
 
-def _check_single_field(wanted: NewFile, field: NewField) -> list[Finding]:
+def _check_answer_typed_on_terminal(wanted: NewFile, field: NewField) -> list[Finding]:
     """Return what is wrong with the value of one field, ignoring the rest of the file."""
-    values = build_nested_values([field], wanted.given)
+    values = build_new_file_values([field], wanted.given)
     prefix = ("images", "new") if wanted.kind == "image" else ()
     kind = wanted.kind
     text = render_file_text(kind, {"images": {"new": values}} if prefix else values, wanted.root, wanted.file)
@@ -276,7 +282,7 @@ def _check_single_field(wanted: NewFile, field: NewField) -> list[Finding]:
     from gangplan.reference.schemas import list_format_models
     from gangplan.starter.fields import NEW_FILE_FORMATS
 
-    _, findings = parse_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
+    _, findings = parse_spec_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
     # Other questions ask for what is missing elsewhere.
     own = f"{format_dotted_path((*prefix, *field.path))}."
     return [
@@ -287,7 +293,7 @@ def _check_single_field(wanted: NewFile, field: NewField) -> list[Finding]:
     ]
 
 
-def _print_job_totals(wanted: NewFile, shown: str) -> str:
+def _print_job_totals_between_prompts(wanted: NewFile, shown: str) -> str:
     """Print what is wrong with the job so far, or else its totals, if that has changed; return the text."""
     try:
         result, findings = judge_new_file(wanted, wanted.text())
@@ -296,14 +302,14 @@ def _print_job_totals(wanted: NewFile, shown: str) -> str:
         return shown
     errors = [one for one in findings if one.is_error]
     lines = [f"  {escape_log_line(one.message)}. {escape_log_line(one.help)}" for one in errors[:2]]
-    lines = lines or [f"  {escape_log_line(format_run_line(run))}" for run in result.runs]
+    lines = lines or [f"  {escape_log_line(format_run_plan_line(run))}" for run in result.runs]
     text = "".join(f"{line}\n" for line in lines)
     if text != shown:
         sys.stdout.write(text)
     return text
 
 
-def _render_file_preview(wanted: NewFile) -> str:
+def _render_new_file_preview(wanted: NewFile) -> str:
     """Return the file as it would be written; for the catalog, the new entry."""
     if wanted.kind != "image":
         return wanted.text().decode()

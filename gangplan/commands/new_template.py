@@ -7,25 +7,25 @@ from pathlib import Path
 
 from gangplan.commands.new_from_job import (
     FileFromJob,
-    find_job_spec_path,
-    read_job_spec,
+    find_spec_path_of_job_argument,
+    read_spec_of_job_argument,
     refuse_existing_file,
-    write_after_check,
+    write_new_file_after_check,
 )
 from gangplan.errors import Exit
 from gangplan.pipeline.request import Result
-from gangplan.report.plan import format_run_line
+from gangplan.report.plan import format_run_plan_line
 from gangplan.spec.root import JOB_TEMPLATES, locate_workspace_root
 from gangplan.starter.answers import check_name
 from gangplan.starter.templates import (
-    parse_template_parameters,
-    render_template_text,
-    render_templated_job,
+    parse_new_template_parameters,
+    render_job_of_new_template,
+    render_new_template_text,
 )
-from gangplan.starter.text import render_modeline
+from gangplan.starter.text import render_new_file_modeline
 
 
-def write_template(
+def run_new_template_command(
     name: str,
     job: str,
     given: Sequence[str],
@@ -38,21 +38,23 @@ def write_template(
     UserError."""
     root = locate_workspace_root(workspace)
     check_name("job", name)
-    source = find_job_spec_path(root, job)
+    source = find_spec_path_of_job_argument(root, job)
     of_team = f"{'/'.join(source.split('/')[:2])}/templates/{name}.yaml"
     file = f"{JOB_TEMPLATES}/{name}.yaml" if is_shared else of_team
     help = "Edit it, take another name, or write a second version of it: docs/templates.md#versions."
     refuse_existing_file(root, file, help)
     if is_shared:
         refuse_existing_file(root, of_team, "The team would use its own template; take another name.")
-    data = read_job_spec(root, source)
-    parameters = parse_template_parameters(given)
-    text = render_template_text(data, source, parameters, render_modeline("template", root, file))
+    data = read_spec_of_job_argument(root, source)
+    parameters = parse_new_template_parameters(given)
+    text = render_new_template_text(
+        data, source, parameters, render_new_file_modeline("template", root, file)
+    )
 
     def describe(result: Result) -> list[str]:
         flags = "".join(f" --param {one}=..." for one in parameters)
         next_step = f"next: gangplan new job NAME --template {name}{flags}"
-        return [*(f"  {format_run_line(run)}" for run in result.runs), next_step]
+        return [*(f"  {format_run_plan_line(run)}" for run in result.runs), next_step]
 
-    new = FileFromJob(root, file, text, source, {source: render_templated_job(data, name)})
-    return write_after_check(new, describe, is_dry, is_quiet)
+    new = FileFromJob(root, file, text, source, {source: render_job_of_new_template(data, name)})
+    return write_new_file_after_check(new, describe, is_dry, is_quiet)

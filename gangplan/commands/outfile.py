@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import UserError, build_refusal_error
+from gangplan.errors import UserError, build_os_refusal_error
 from gangplan.records import dataclass
 from gangplan.workspace import RENDERED
 
@@ -47,10 +47,10 @@ class OutFile:
                 with suppress(OSError):
                     aside.unlink()
         except OSError as bad:
-            raise build_refusal_error(f"{self.what} {self.name} was not written", bad) from None
+            raise build_os_refusal_error(f"{self.what} {self.name} was not written", bad) from None
 
 
-def resolve_out_file(name: str, root: Path, what: str) -> OutFile:
+def resolve_output_file_flag(name: str, root: Path, what: str) -> OutFile:
     """Return the file with a name.
 
     Raises UserError if it cannot be written, or is in a folder that belongs to the workspace `root`.
@@ -69,11 +69,11 @@ def resolve_out_file(name: str, root: Path, what: str) -> OutFile:
         raise UserError(f"{what} cannot be written: {name} is a folder", f"Name a file: {name}/report.")
     if mode and (path.startswith(_OPEN) or not stat.S_ISREG(mode)):
         return OutFile(what, name, Path(path), is_plain=False)
-    _check_output_writable(what, name, target, root)
+    _check_output_file_writable(what, name, target, root)
     return OutFile(what, name, target)
 
 
-def _check_output_writable(what: str, name: str, target: Path, root: Path) -> None:
+def _check_output_file_writable(what: str, name: str, target: Path, root: Path) -> None:
     """Refuse a plain file that must not or cannot be written. Raises UserError."""
     if not target.parent.is_dir():
         folder = Path(name).parent

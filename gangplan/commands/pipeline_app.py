@@ -38,11 +38,11 @@ def pipeline_tekton(
 ) -> None:
     """Write a Task, a Pipeline and a PipelineRun for each team."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.pipeline import write_pipelines
+    from gangplan.commands.pipeline import run_pipeline_engine_command
     from gangplan.gitops.tekton_runs import render_tekton_pipeline
 
     asked = build_request(workspace, cluster, team, None, "serial", 1)
-    raise typer.Exit(write_pipelines(asked, "tekton", render_tekton_pipeline, output, check))
+    raise typer.Exit(run_pipeline_engine_command(asked, "tekton", render_tekton_pipeline, output, check))
 
 
 @app.command("kfp")
@@ -55,11 +55,11 @@ def pipeline_kfp(
 ) -> None:
     """Write a compiled pipeline of Kubeflow Pipelines (IR YAML) for each team."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.pipeline import write_pipelines
+    from gangplan.commands.pipeline import run_pipeline_engine_command
     from gangplan.gitops.kfp import render_kfp_pipeline
 
     asked = build_request(workspace, cluster, team, None, "serial", 1)
-    raise typer.Exit(write_pipelines(asked, "kfp", render_kfp_pipeline, output, check))
+    raise typer.Exit(run_pipeline_engine_command(asked, "kfp", render_kfp_pipeline, output, check))
 
 
 @app.command("katib")
@@ -84,7 +84,7 @@ def pipeline_katib(
 ) -> None:
     """Write a sweep as an Experiment of Katib, with all that its trials share."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.katib import write_katib_experiments
+    from gangplan.commands.katib import run_pipeline_katib_command
 
     asked = build_request(workspace, cluster, None, [sweep], "serial", 1)
-    raise typer.Exit(write_katib_experiments(asked, metric, goal, algorithm, output, check))
+    raise typer.Exit(run_pipeline_katib_command(asked, metric, goal, algorithm, output, check))

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from gangplan import clock
-from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
 from gangplan.commands.reports import find_report_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import sort_findings
-from gangplan.pipeline.now import compare_with_usage
+from gangplan.pipeline.now import compare_runs_with_usage_snapshot
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request, require_objects
+from gangplan.pipeline.request import Request, require_objects_in_scope
 from gangplan.pipeline.team_room import compute_quota_rooms
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.report.json import build_findings_part
-from gangplan.report.network import build_network_document, render_network_text
-from gangplan.report.now import build_now_document, render_now_text
-from gangplan.report.plan import build_plan_document, render_plan_text
+from gangplan.report.json import build_findings_json
+from gangplan.report.network import build_network_json, render_network_text
+from gangplan.report.now import build_current_verdicts_json, render_current_verdicts_text
+from gangplan.report.plan import build_plan_json, render_plan_text
 
 
 def plan(
@@ -52,39 +52,44 @@ def plan(
     if with_script and usage:
         raise UserError("--script shows commands alone", "Leave out --usage.")
     result = preview_render(replace(request, is_brief=usage is None and not with_script))
-    require_objects(request, result, "planned")
-    now, near = compare_with_usage(request, result, usage) if usage and not result.has_errors else ([], [])
+    require_objects_in_scope(request, result, "planned")
+    now, near = (
+        compare_runs_with_usage_snapshot(request, result, usage)
+        if usage and not result.has_errors
+        else ([], [])
+    )
     findings = sort_findings([*result.findings, *near])
     runs = sorted(result.runs, key=lambda run: (run.unit.job.source, run.cluster))
-    since = _resolve_schedule_start_time(today)
+    since = _resolve_start_time_from_today_flag(today)
     text: Callable[[Sequence[PlannedRun]], str]
     document: Callable[[Sequence[PlannedRun]], dict[str, Any]]
     if with_script:
-        from gangplan.report.script import script_document, script_text  # seldom asked for
+        # Both views are seldom asked for.
+        from gangplan.report.script import build_launch_scripts_json, render_launch_scripts_text
 
-        text = partial(script_text, texts=result.texts)
-        document = partial(script_document, texts=result.texts)
+        text = partial(render_launch_scripts_text, texts=result.texts)
+        document = partial(build_launch_scripts_json, texts=result.texts)
     elif request.with_flows:
-        text, document = render_network_text, build_network_document
+        text, document = render_network_text, build_network_json
     elif with_hosts:
-        from gangplan.report.hostfile import hostfile_document, hostfile_text  # seldom asked for
+        from gangplan.report.hostfile import build_hostfile_json, hostfile_text  # seldom asked for
 
-        text, document = hostfile_text, hostfile_document
+        text, document = hostfile_text, build_hostfile_json
     else:
         rooms = compute_quota_rooms(result)
         text = partial(render_plan_text, since=since, rooms=rooms)
-        document = partial(build_plan_document, since=since, rooms=rooms)
+        document = partial(build_plan_json, since=since, rooms=rooms)
     if format == "json":
-        part = build_findings_part(findings, find_report_folder(request.root))
-        whole = document(runs) | ({"now": build_now_document(now)} if usage else {}) | part
+        part = build_findings_json(findings, find_report_folder(request.root))
+        whole = document(runs) | ({"now": build_current_verdicts_json(now)} if usage else {}) | part
         sys.stdout.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     else:
-        print_findings(findings)
-        sys.stdout.write(text(runs) + (render_now_text(usage.name, now) if usage else ""))
+        print_findings_to_stderr(findings)
+        sys.stdout.write(text(runs) + (render_current_verdicts_text(usage.name, now) if usage else ""))
     return choose_exit_code(result.findings)
 
 
-def _resolve_schedule_start_time(today: str | None) -> int | None:
+def _resolve_start_time_from_today_flag(today: str | None) -> int | None:
     """Return the time from which starts are shown, in seconds since 1970. Raises UserError."""
     if today is not None:
         from gangplan.api.checks import resolve_day  # imports much more than is needed here

@@ -10,7 +10,7 @@ from types import ModuleType
 _LOADER = "pydantic.plugin._loader"
 
 
-def disable_plugins() -> None:
+def disable_pydantic_plugins() -> None:
     """Let pydantic find no plugins, unless it has already looked for some.
 
     A pydantic without such a module is not affected; tests/test_start.py would show it.

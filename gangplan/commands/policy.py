@@ -6,18 +6,18 @@ import json
 import sys
 from collections.abc import Sequence
 
-from gangplan.commands.common import format_plural, print_findings
-from gangplan.commands.outfile import resolve_out_file
+from gangplan.commands.common import format_plural, print_findings_to_stderr
+from gangplan.commands.outfile import resolve_output_file_flag
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, sort_findings
 from gangplan.objects import POLICY_KIND, dump_all
 from gangplan.pipeline.request import Request
-from gangplan.policy.cases import build_suites, judge_cases
+from gangplan.policy.cases import build_policy_case_suites, judge_policy_cases
 from gangplan.policy.checks import check_own_policies, check_policies
 from gangplan.policy.choose import choose_policies
 from gangplan.policy.export import choose_server_action, export_objects
 from gangplan.report.escape import escape_own_line
-from gangplan.resolve.facts import list_cluster_facts
+from gangplan.resolve.facts import resolve_cluster_facts_for_policies
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNTESTED
 from gangplan.workspace import Workspace, load_workspace, suggest_nearest
@@ -26,7 +26,7 @@ from gangplan.workspace import Workspace, load_workspace, suggest_nearest
 Actions = dict[str, dict[str, tuple[str, str]]]
 
 
-def _load_policy_workspace(request: Request) -> tuple[Workspace, list[Finding]]:
+def _load_workspace_for_policy_command(request: Request) -> tuple[Workspace, list[Finding]]:
     """Return the workspace.
 
     Raises UserError for a cluster that does not exist, but not for one whose file cannot be read.
@@ -44,11 +44,11 @@ def _load_policy_workspace(request: Request) -> tuple[Workspace, list[Finding]]:
     return workspace, findings
 
 
-def print_policies(request: Request, format: str) -> Exit:
+def run_policy_list_command(request: Request, format: str) -> Exit:
     """Print every policy: its pack, its title, and its action per cluster."""
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    workspace, findings = _load_policy_workspace(request)
+    workspace, findings = _load_workspace_for_policy_command(request)
     findings = [*findings, *check_own_policies(workspace)]
     clusters = [name for name in request.clusters or sorted(workspace.clusters) if name in workspace.clusters]
     actions, wrong = resolve_policy_actions(workspace, clusters)
@@ -57,8 +57,8 @@ def print_policies(request: Request, format: str) -> Exit:
     if format == "json":
         sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(_format_policy_table(rows, clusters))
-    print_findings(sort_findings(findings))
+        sys.stdout.write(_format_policy_list_output(rows, clusters))
+    print_findings_to_stderr(sort_findings(findings))
     return Exit.INPUT if any(one.severity is Severity.ERROR for one in findings) else Exit.CLEAN
 
 
@@ -71,7 +71,9 @@ def resolve_policy_actions(workspace: Workspace, clusters: Sequence[str]) -> tup
     findings: list[Finding] = []
     for cluster in clusters:
         file = workspace.clusters[cluster]
-        taken, wrong = choose_policies(workspace.policies, file, list_cluster_facts(workspace, cluster))
+        taken, wrong = choose_policies(
+            workspace.policies, file, resolve_cluster_facts_for_policies(workspace, cluster)
+        )
         findings += wrong
         for one in taken:
             server = choose_server_action(one.action, file.spec.policies.enforcement)
@@ -79,7 +81,7 @@ def resolve_policy_actions(workspace: Workspace, clusters: Sequence[str]) -> tup
     return actions, findings
 
 
-def shown(action: tuple[str, str]) -> str:
+def format_enforcement_column(action: tuple[str, str]) -> str:
     """Format what a breach leads to in `validate`, and at the API server if that differs."""
     ci, server = action
     return ci if ci == server else f"{ci}, server {server}" if server else f"{ci}, CI only"
@@ -104,21 +106,21 @@ def list_policy_rows(workspace: Workspace, actions: Actions) -> list[dict[str, o
     return rows
 
 
-def format_action_cell(row: dict[str, object], cluster: str) -> str:
+def format_policy_action_column(row: dict[str, object], cluster: str) -> str:
     """Format what a policy does on a cluster; empty if it is not in force there."""
     ci, server = row["actions"], row["server"]
     assert isinstance(ci, dict)
     assert isinstance(server, dict)
-    return shown((ci[cluster], server[cluster])) if cluster in ci else ""
+    return format_enforcement_column((ci[cluster], server[cluster])) if cluster in ci else ""
 
 
-def _format_policy_table(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
+def _format_policy_list_output(rows: Sequence[dict[str, object]], clusters: Sequence[str]) -> str:
     """Format a table with the columns policy, pack, one per cluster, and title."""
     header = ["policy", "pack", *clusters, ""]
     table = [header]
     for row in rows:
         own = row["pack"] == ""
-        cells = ["own" if own else format_action_cell(row, cluster) or "-" for cluster in clusters]
+        cells = ["own" if own else format_policy_action_column(row, cluster) or "-" for cluster in clusters]
         table.append([str(row["policy"]), "(own)" if own else str(row["pack"]), *cells, str(row["title"])])
     widths = [max(len(line[column]) for line in table) for column in range(len(header) - 1)]
     return "".join(
@@ -130,14 +132,14 @@ def _format_policy_table(rows: Sequence[dict[str, object]], clusters: Sequence[s
     )
 
 
-def run_policy_cases(request: Request, wanted: Sequence[str]) -> Exit:
+def run_policy_test_command(request: Request, wanted: Sequence[str]) -> Exit:
     """Run the cases of packs and policies. Raises UserError if nothing was checked."""
-    workspace, _ = _load_policy_workspace(request)
+    workspace, _ = _load_workspace_for_policy_command(request)
     wrong = sort_findings(check_own_policies(workspace))
     if any(one.severity is Severity.ERROR for one in wrong):
-        print_findings(wrong)
+        print_findings_to_stderr(wrong)
         return Exit.INPUT
-    found = build_suites(workspace)
+    found = build_policy_case_suites(workspace)
     known = {name for suite in found for name in (suite.pack, *suite.policies)} - {""}
     for name in wanted:
         if name not in known:
@@ -150,7 +152,7 @@ def run_policy_cases(request: Request, wanted: Sequence[str]) -> Exit:
         )
         if chosen_names:
             policies += len(chosen_names)
-            count, wrong = judge_cases(suite, chosen_names)
+            count, wrong = judge_policy_cases(suite, chosen_names)
             cases += count
             findings += wrong
     if not policies:
@@ -158,7 +160,7 @@ def run_policy_cases(request: Request, wanted: Sequence[str]) -> Exit:
             "nothing was checked: there is no policy", "Write policies/<pack>/pack.yaml and its policies."
         )
     findings = sort_findings(findings)
-    print_findings(findings)
+    print_findings_to_stderr(findings)
     failed = sum(one.severity is Severity.ERROR for one in findings)
     bare = sum(one.rule == POLICY_UNTESTED for one in findings)
     if not cases and not failed:
@@ -179,16 +181,16 @@ def _format_policy_count(count: int) -> str:
     return f"{count} {'policy' if count == 1 else 'policies'}"
 
 
-def export_policies(request: Request, cluster: str, output: str) -> Exit:
+def run_policy_export_command(request: Request, cluster: str, output: str) -> Exit:
     """Write the objects of a cluster's policies. Nothing is written if anything is wrong with them.
 
     Raises UserError for a cluster without policies.
     """
-    file = None if output == "-" else resolve_out_file(output, request.root, "the export")
-    workspace, findings = _load_policy_workspace(request)
+    file = None if output == "-" else resolve_output_file_flag(output, request.root, "the export")
+    workspace, findings = _load_workspace_for_policy_command(request)
     if cluster in workspace.clusters:
         findings = sort_findings([*findings, *check_policies(workspace, (cluster,))])
-    print_findings(findings)
+    print_findings_to_stderr(findings)
     if any(one.severity is Severity.ERROR for one in findings):
         return Exit.INPUT
     bodies = export_objects(workspace, cluster)

@@ -26,9 +26,11 @@ def policy_list(
 ) -> None:
     """Show every policy, its pack, and what a breach leads to on each cluster."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.policy import print_policies
+    from gangplan.commands.policy import run_policy_list_command
 
-    raise typer.Exit(print_policies(build_request(workspace, cluster, None, None, "serial", 1), format))
+    raise typer.Exit(
+        run_policy_list_command(build_request(workspace, cluster, None, None, "serial", 1), format)
+    )
 
 
 @app.command("test")
@@ -38,17 +40,17 @@ def policy_test(
         typer.Argument(
             help="Packs or policies (default: all).",
             metavar="PACK|POLICY",
-            autocompletion=complete.complete_packs,
+            autocompletion=complete.complete_packs_on_tab,
         ),
     ] = None,
     workspace: WorkspaceFlag = None,
 ) -> None:
     """Run the test cases of each policy: what it must allow, and what it must refuse."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.policy import run_policy_cases
+    from gangplan.commands.policy import run_policy_test_command
 
     raise typer.Exit(
-        run_policy_cases(build_request(workspace, None, None, None, "serial", 1), tuple(names or ()))
+        run_policy_test_command(build_request(workspace, None, None, None, "serial", 1), tuple(names or ()))
     )
 
 
@@ -57,7 +59,7 @@ def policy_export(
     cluster: Annotated[
         str,
         typer.Option(
-            "--cluster", help="The cluster.", metavar="NAME", autocompletion=complete.complete_clusters
+            "--cluster", help="The cluster.", metavar="NAME", autocompletion=complete.complete_clusters_on_tab
         ),
     ],
     workspace: WorkspaceFlag = None,
@@ -67,8 +69,10 @@ def policy_export(
 ) -> None:
     """Write a cluster's policies with their bindings and parameters, ready to apply."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.policy import export_policies
+    from gangplan.commands.policy import run_policy_export_command
 
     raise typer.Exit(
-        export_policies(build_request(workspace, (cluster,), None, None, "serial", 1), cluster, output)
+        run_policy_export_command(
+            build_request(workspace, (cluster,), None, None, "serial", 1), cluster, output
+        )
     )

@@ -23,12 +23,12 @@ _CLEAR = "\r\033[K"
 
 
 @contextmanager
-def show_progress() -> Iterator[Tick | None]:
+def show_progress_on_terminal() -> Iterator[Tick | None]:
     """Yield a function to call when a spec is done; None if there is no terminal: in pipes, files and CI.
 
     The line is removed however the block ends.
     """
-    terminal = _find_watched_terminal()
+    terminal = _find_terminal_for_progress_line()
     if terminal is None:
         yield None
         return
@@ -68,7 +68,7 @@ class Line:
             self.next = now + INTERVAL_S
             self.is_shown = True
             # A line as wide as the terminal would wrap, and its first half would remain.
-            self.write(f"{_CLEAR}{words(done, total, now - self.start)[: self.columns() - 1]}")
+            self.write(f"{_CLEAR}{format_progress_line(done, total, now - self.start)[: self.columns() - 1]}")
 
     def clear(self) -> None:
         """Remove the line."""
@@ -77,7 +77,7 @@ class Line:
             self.write(_CLEAR)
 
 
-def words(done: int, total: int, seconds: float) -> str:
+def format_progress_line(done: int, total: int, seconds: float) -> str:
     """Format progress as `120 of 1000 specs, 40 per second, 22 s left`."""
     rate = done / seconds if seconds > 0 else 0.0
     if not rate:
@@ -89,7 +89,7 @@ def words(done: int, total: int, seconds: float) -> str:
     )
 
 
-def _find_watched_terminal() -> int | None:
+def _find_terminal_for_progress_line() -> int | None:
     """Return the descriptor of standard error if it is a terminal that somebody may watch."""
     stream = sys.__stderr__
     if stream is None or os.environ.get("CI") or os.environ.get("TERM") == "dumb":

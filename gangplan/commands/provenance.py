@@ -9,57 +9,68 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.commands.absent import build_missing_cluster_error
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
-from gangplan.commands.outfile import resolve_out_file
-from gangplan.errors import Exit, UserError, build_refusal_error
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings_to_stderr
+from gangplan.commands.outfile import resolve_output_file_flag
+from gangplan.errors import Exit, UserError, build_os_refusal_error
 from gangplan.findings import sort_findings
 from gangplan.pipeline.render import (
-    find_stale_files,
+    find_stale_rendered_files,
     render_into_temporary_folder,
-    report_unmanaged_files,
+    report_unmanaged_rendered_files,
     save_results,
 )
 from gangplan.pipeline.request import Request, Result
 from gangplan.provenance.render import (
     StatementDifference,
-    build_statement,
-    compare_statements,
+    build_provenance_statement,
+    compare_provenance_statements,
     list_tree_differences,
 )
-from gangplan.provenance.statement import RenderStatement, format_statement, read_statements
+from gangplan.provenance.statement import (
+    RenderStatement,
+    format_provenance_statement,
+    read_provenance_statements,
+)
 from gangplan.report.escape import escape_own_line, replace_surrogates
 from gangplan.review.stale import check_stale_files
 from gangplan.rules.model import Severity
 from gangplan.workspace import READ_FOLDERS, RENDERED
 
 
-def write_provenance(request: Request, clusters: Sequence[str], output: str, builder: str) -> Exit:
+def run_provenance_command(request: Request, clusters: Sequence[str], output: str, builder: str) -> Exit:
     """Print a statement per cluster, or write the statements into a folder. Raises UserError.
 
     A stale tree gets none, because the statement would describe another one.
     """
     with render_into_temporary_folder(replace(request, with_facts=True), is_whole=False) as (result, folder):
-        names = _select_statement_clusters(result, clusters)
-        stale = check_stale_files(request.root, find_stale_files(request, result, folder), Severity.ERROR)
+        names = _select_statement_clusters_from_flags(result, clusters)
+        stale = check_stale_files(
+            request.root, find_stale_rendered_files(request, result, folder), Severity.ERROR
+        )
         save_results(result)
-        findings = sort_findings([*result.findings, *report_unmanaged_files(request, result, folder), *stale])
-        print_findings(findings)
+        findings = sort_findings(
+            [*result.findings, *report_unmanaged_rendered_files(request, result, folder), *stale]
+        )
+        print_findings_to_stderr(findings)
         if any(one.is_error for one in findings):
             return choose_exit_code(findings)
         texts = {
-            name: format_statement(build_statement(request.root, result, name), builder) for name in names
+            name: format_provenance_statement(build_provenance_statement(request.root, result, name), builder)
+            for name in names
         }
     if output == "-":
         sys.stdout.write("".join(texts.values()))
         return Exit.CLEAN
-    target = _prepare_statement_folder(request.root, output)
+    target = _prepare_folder_of_output_flag(request.root, output)
     for name, text in texts.items():
-        resolve_out_file(str(target / f"{name}.intoto.jsonl"), request.root, "the statement").write(text)
+        resolve_output_file_flag(str(target / f"{name}.intoto.jsonl"), request.root, "the statement").write(
+            text
+        )
     sys.stdout.write(f"{format_plural(len(texts), 'statement')} in {output}\n")
     return Exit.CLEAN
 
 
-def _prepare_statement_folder(root: Path, output: str) -> Path:
+def _prepare_folder_of_output_flag(root: Path, output: str) -> Path:
     """Return the folder of --output.
 
     Raises UserError for one whose files gangplan reads or an engine applies, ToolError if it cannot be
@@ -74,29 +85,35 @@ def _prepare_statement_folder(root: Path, output: str) -> Path:
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as failed:
-        raise build_refusal_error(f"{output} cannot be made", failed) from None
+        raise build_os_refusal_error(f"{output} cannot be made", failed) from None
     return target
 
 
-def verify_provenance(request: Request, clusters: Sequence[str], files: Sequence[Path], format: str) -> Exit:
+def run_verify_command(request: Request, clusters: Sequence[str], files: Sequence[Path], format: str) -> Exit:
     """Render again, and list every difference from the tree and from statements. Raises UserError."""
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    said = [(file, one) for file in files for one in read_statements(file)]
+    said = [(file, one) for file in files for one in read_provenance_statements(file)]
     with render_into_temporary_folder(replace(request, with_facts=True), is_whole=False) as (result, folder):
-        names = _select_statement_clusters(result, clusters)
-        stale = [one for one in find_stale_files(request, result, folder) if one.path.split("/")[0] in names]
-        findings = sort_findings([*result.findings, *report_unmanaged_files(request, result, folder)])
+        names = _select_statement_clusters_from_flags(result, clusters)
+        stale = [
+            one
+            for one in find_stale_rendered_files(request, result, folder)
+            if one.path.split("/")[0] in names
+        ]
+        findings = sort_findings(
+            [*result.findings, *report_unmanaged_rendered_files(request, result, folder)]
+        )
         save_results(result)
         if any(one.is_error for one in findings):
-            print_findings(findings)
+            print_findings_to_stderr(findings)
             return choose_exit_code(findings)
         found = list_tree_differences(stale)
         told = [(file, one) for file, one in said if one.cluster in names or not clusters]
         for file, one in told:
             found += [
                 replace(each, what=f"{file.name}: {each.what}")
-                for each in _compare_render_statement(request, result, one)
+                for each in _compare_statement_for_verify_command(request, result, one)
             ]
     _print_statement_differences(found, len(names), len(told), format)
     if said and not told:
@@ -104,12 +121,14 @@ def verify_provenance(request: Request, clusters: Sequence[str], files: Sequence
     return Exit.FINDINGS if found else Exit.CLEAN
 
 
-def _compare_render_statement(
+def _compare_statement_for_verify_command(
     request: Request, result: Result, said: RenderStatement
 ) -> list[StatementDifference]:
     if said.cluster not in result.workspace.clusters:
         return [StatementDifference(said.cluster, "a cluster that the workspace no longer has")]
-    return compare_statements(request.root, said, build_statement(request.root, result, said.cluster))
+    return compare_provenance_statements(
+        request.root, said, build_provenance_statement(request.root, result, said.cluster)
+    )
 
 
 def _print_statement_differences(
@@ -132,7 +151,7 @@ def _print_statement_differences(
     sys.stdout.write(f"{words} from what is rendered now: {against}\n")
 
 
-def _select_statement_clusters(result: Result, clusters: Sequence[str]) -> list[str]:
+def _select_statement_clusters_from_flags(result: Result, clusters: Sequence[str]) -> list[str]:
     """Return the named clusters, or all. Raises UserError for one that does not exist."""
     known = result.workspace.clusters
     for name in clusters:

@@ -42,12 +42,12 @@ def provenance(
     """Print what rendered/ was made from: an in-toto statement per cluster, with digests of files and
     versions."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.progress import show_progress
-    from gangplan.commands.provenance import write_provenance as command
+    from gangplan.commands.progress import show_progress_on_terminal
+    from gangplan.commands.provenance import run_provenance_command as command
     from gangplan.provenance.statement import DEFAULT_BUILDER
 
     asked = build_request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         asked = replace(asked, progress=tick)
         raise typer.Exit(command(asked, cluster or (), output, builder or DEFAULT_BUILDER))
 
@@ -74,10 +74,10 @@ def verify(
 ) -> None:
     """Render again, and list every difference from rendered/ and from statements."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.progress import show_progress
-    from gangplan.commands.provenance import verify_provenance as command
+    from gangplan.commands.progress import show_progress_on_terminal
+    from gangplan.commands.provenance import run_verify_command as command
 
     asked = build_request(workspace, None, None, None, engine, jobs, keep_runs, not no_cache)
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         asked = replace(asked, progress=tick)
         raise typer.Exit(command(asked, cluster or (), statements or (), format))

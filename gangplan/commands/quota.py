@@ -7,14 +7,18 @@ import sys
 from pathlib import Path
 
 from gangplan.commands.absent import build_missing_cluster_error
-from gangplan.commands.common import print_findings
+from gangplan.commands.common import print_findings_to_stderr
 from gangplan.errors import Exit, UserError
 from gangplan.findings import sort_findings
 from gangplan.model.usage import read_usage
 from gangplan.pipeline.platform import check_platform_files
-from gangplan.pipeline.quota import build_cluster_holdings, check_nearly_used, check_snapshot_matches
+from gangplan.pipeline.quota import (
+    build_cluster_holdings,
+    check_nearly_used_team_quotas,
+    check_usage_snapshot_matches_site,
+)
 from gangplan.pipeline.request import Request
-from gangplan.report.quota import build_quota_document, render_quota_text
+from gangplan.report.quota import build_quota_json, render_quota_text
 from gangplan.resolve import resolve_site
 from gangplan.rules.model import Severity
 from gangplan.workspace import load_workspace
@@ -34,7 +38,7 @@ def print_quota(request: Request, usage_file: Path | None, format: str) -> Exit:
             raise build_missing_cluster_error(name, workspace)
     names = request.clusters or tuple(sorted(workspace.clusters))
     if any(finding.severity is Severity.ERROR for finding in findings):
-        print_findings(sort_findings(findings))
+        print_findings_to_stderr(sort_findings(findings))
         return Exit.INPUT
     usage = read_usage(usage_file) if usage_file else None
     if usage is not None and len(names) != 1:
@@ -46,7 +50,7 @@ def print_quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     if len(queueless) == len(names):
         raise UserError("nothing to show: Kueue runs on none of these clusters", "Name another cluster.")
     if usage is not None:
-        check_snapshot_matches(usage, next(iter(sites.values())), usage_file)
+        check_usage_snapshot_matches_site(usage, next(iter(sites.values())), usage_file)
     holdings = [
         build_cluster_holdings(workspace.clusters[name], site, usage)
         for name, site in sites.items()
@@ -55,11 +59,11 @@ def print_quota(request: Request, usage_file: Path | None, format: str) -> Exit:
     near = [
         finding
         for holding in holdings
-        for finding in check_nearly_used(workspace.clusters[holding.cluster], holding)
+        for finding in check_nearly_used_team_quotas(workspace.clusters[holding.cluster], holding)
     ]
     if format == "json":
-        sys.stdout.write(json.dumps(build_quota_document(holdings), indent=2) + "\n")
+        sys.stdout.write(json.dumps(build_quota_json(holdings), indent=2) + "\n")
     else:
         sys.stdout.write("\n".join(render_quota_text(holding) for holding in holdings))
-    print_findings(sort_findings(near))
+    print_findings_to_stderr(sort_findings(near))
     return Exit.CLEAN

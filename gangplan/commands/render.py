@@ -8,21 +8,21 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gangplan.api.checks import write_or_compare_tree
+from gangplan.api.checks import write_or_compare_rendered_tree
 from gangplan.commands.common import choose_exit_code, format_plural, report_nothing_written
-from gangplan.commands.reports import Outputs, find_report_folder, parse_outputs, publish_reports
-from gangplan.commands.since import add_since_findings, build_checked_tree, check_base
+from gangplan.commands.reports import Outputs, find_report_folder, parse_format_flags, publish_reports
+from gangplan.commands.since import add_findings_for_base_flag, build_tree_after_render_check, check_base_flag
 from gangplan.emit import FileOutcome
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request, Result, require_objects
-from gangplan.report.difference import render_difference
+from gangplan.pipeline.request import Request, Result, require_objects_in_scope
+from gangplan.report.difference import render_unified_difference
 from gangplan.report.model import Report
 from gangplan.tools.kustomize import find_kustomize_engine
 from gangplan.workspace import RENDERED
 
 
-def render_or_compare(
+def run_render_command(
     request: Request,
     check: bool,
     output: str | None,
@@ -33,24 +33,24 @@ def render_or_compare(
     is_verbose: bool = False,
 ) -> Exit:
     """Write the tree, print it, or compare it; with `base`, also compare it with that of a Git revision."""
-    check_base(request, base)
+    check_base_flag(request, base)
     if base and not check:
         raise UserError("--base works with --check, and with gangplan validate")
     if check and output:
         raise UserError("--check compares with rendered/; it cannot be used with --output")
-    wanted = replace(parse_outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
+    wanted = replace(parse_format_flags(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
     if output == "-":
         return _print_rendered_manifests(request, wanted)
     tree = Path(output).absolute() if output else None
     request = replace(request, in_sums=wanted.is_for_people and base is None)
-    result, is_done = write_or_compare_tree(
+    result, is_done = write_or_compare_rendered_tree(
         request, tree, check, partial(_add_findings_since_base, request, base) if base else None
     )
     if check and is_done:
         if not result.differences:  # a run that left the cluster is one, and no object
-            require_objects(request, result, "compared")
+            require_objects_in_scope(request, result, "compared")
         _publish_render_report(request, result, wanted)
-        return max(choose_exit_code(result.findings), _report_check(request, result, wanted))
+        return max(choose_exit_code(result.findings), _print_render_check_outcome(request, result, wanted))
     _publish_render_report(request, result, wanted)
     if result.has_errors:
         return report_nothing_written(result.findings)
@@ -58,7 +58,7 @@ def render_or_compare(
 
 
 def _add_findings_since_base(request: Request, base: str, result: Result) -> None:
-    add_since_findings(request, result, base, build_checked_tree(request, result))
+    add_findings_for_base_flag(request, result, base, build_tree_after_render_check(request, result))
 
 
 def _print_rendered_manifests(request: Request, wanted: Outputs) -> Exit:
@@ -112,7 +112,7 @@ def _print_render_summary(result: Result, folder: str, wanted: Outputs) -> Exit:
     return choose_exit_code(result.findings)
 
 
-def _report_check(request: Request, result: Result, wanted: Outputs) -> Exit:
+def _print_render_check_outcome(request: Request, result: Result, wanted: Outputs) -> Exit:
     words = wanted.words
     if not result.differences:
         if result.strangers:
@@ -123,7 +123,9 @@ def _report_check(request: Request, result: Result, wanted: Outputs) -> Exit:
         )
         return choose_exit_code(result.findings)
     for change in result.differences:
-        words.write(render_difference(request.root / RENDERED, change, result.texts.get(change.path, "")))
+        words.write(
+            render_unified_difference(request.root / RENDERED, change, result.texts.get(change.path, ""))
+        )
     words.write(
         f"{RENDERED}/ is stale: {format_plural(len(result.differences), 'file')} differ; run `gangplan render` and commit\n"
     )

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gangplan import clock
-from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes.file import FixedFile
 from gangplan.fixes.states import set_run_number
 from gangplan.fixes.write import read_fixable, write_fixed
 from gangplan.model.statuses import read_statuses
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.repeat import DueRepetition, find_repetitions
+from gangplan.pipeline.repeat import DueRepetition, find_due_job_repetitions
 from gangplan.pipeline.request import Request
 
 
-def repeat_scheduled_jobs(
+def run_repeat_command(
     request: Request, at: str | None, finished: Path | None, format: str, is_written: bool
 ) -> Exit:
     """Print which scheduled jobs are due, and with `is_written` raise `run` in their specs.
@@ -28,15 +28,15 @@ def repeat_scheduled_jobs(
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    now = _parse_repetition_time(at)
+    now = _parse_at_flag(at)
     statuses = read_statuses(finished) if finished else None
     result = preview_render(request)
     if result.has_errors:
-        print_findings(result.findings)
+        print_findings_to_stderr(result.findings)
         return choose_exit_code(result.findings)
-    found = find_repetitions(request, result.runs, now, statuses)
+    found = find_due_job_repetitions(request, result.runs, now, statuses)
     due = [one for one in found if one.run]
-    texts = [_build_repeated_spec(request.root, one) for one in due]
+    texts = [_build_spec_with_next_run_number(request.root, one) for one in due]
     if format == "json":
         jobs = [{"spec": one.source, "job": one.job, "run": one.run, "why": one.why} for one in found]
         sys.stdout.write(json.dumps({"version": 1, "jobs": jobs}, indent=2) + "\n")
@@ -50,7 +50,7 @@ def repeat_scheduled_jobs(
     return Exit.CLEAN
 
 
-def _parse_repetition_time(text: str | None) -> int:
+def _parse_at_flag(text: str | None) -> int:
     """Return seconds since 1970; without a text, now. Raises UserError."""
     if text is None:
         return clock.read_unix_time()
@@ -61,7 +61,7 @@ def _parse_repetition_time(text: str | None) -> int:
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
 
 
-def _build_repeated_spec(root: Path, one: DueRepetition) -> FixedFile:
+def _build_spec_with_next_run_number(root: Path, one: DueRepetition) -> FixedFile:
     """Return the spec with its next number. Raises UserError if only a person can change it."""
     before = read_fixable(root, one.source)
     after = set_run_number(before.decode("utf-8"), one.run) if before is not None else None

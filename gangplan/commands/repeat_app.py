@@ -46,7 +46,7 @@ def repeat(
 ) -> None:
     """Show which scheduled jobs are due where commits start runs, and raise their run numbers."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.repeat import repeat_scheduled_jobs as command
+    from gangplan.commands.repeat import run_repeat_command as command
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs)
     raise typer.Exit(command(asked, at, finished, format, write))

@@ -37,7 +37,7 @@ def merge(
 ) -> None:
     """Print one report that merges those of all shards, and exit with its exit code."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.shards import merge_shard_reports as command
+    from gangplan.commands.shards import run_report_merge_command as command
 
     raise typer.Exit(command(build_request(workspace, None, None, None, engine, jobs), files, formats, color))
 
@@ -67,7 +67,7 @@ def comment(
 ) -> None:
     """Write a comment on a pull request, or update the earlier one; the token is in GITHUB_TOKEN,
     GITLAB_TOKEN or GANGPLAN_FORGE_TOKEN."""
-    from gangplan.commands.comment import write_comment
+    from gangplan.commands.comment import run_report_comment_command
 
     given = {"forge": forge, "repository": repository, "number": number, "api": api}
-    raise typer.Exit(write_comment(file, given))
+    raise typer.Exit(run_report_comment_command(file, given))

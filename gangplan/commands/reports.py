@@ -10,13 +10,13 @@ from io import StringIO
 from pathlib import Path
 from typing import TextIO
 
-from gangplan.commands.common import print_findings, wants_colour
+from gangplan.commands.common import print_findings_to_stderr, wants_coloured_output
 from gangplan.commands.excerpts import build_excerpt_reader
-from gangplan.commands.outfile import OutFile, resolve_out_file
+from gangplan.commands.outfile import OutFile, resolve_output_file_flag
 from gangplan.errors import ToolError, UserError, find_os_error_help
 from gangplan.records import dataclass
-from gangplan.report.model import Report, describe_checked
-from gangplan.report.text import format_first_steps, format_rule_reasons
+from gangplan.report.model import Report, format_check_summary
+from gangplan.report.text import format_rule_reasons, format_suggested_first_changes
 from gangplan.workspace import suggest_nearest
 
 # The function that writes a report, by format, in a module of that name; a command imports only what it
@@ -73,7 +73,7 @@ class Outputs:
         return sys.stderr if self.machine else sys.stdout
 
 
-def parse_outputs(
+def parse_format_flags(
     values: Sequence[str] | None, root: Path, colour: str = "auto", is_quiet: bool = False
 ) -> Outputs:
     """Return the reports that `--format FORMAT` and `--format FORMAT=FILE` request; text by default.
@@ -83,7 +83,7 @@ def parse_outputs(
     """
     if colour not in ("auto", "always", "never"):
         raise UserError(f"--color {colour} is not known", "Write --color auto, always or never.")
-    wanted = tuple(_parse_report_output(value, root) for value in values or ["text"])
+    wanted = tuple(_parse_format_flag(value, root) for value in values or ["text"])
     if any(one.format == "sarif" for one in wanted):
         from gangplan.report.sarif import read_rule_pages_url
 
@@ -112,21 +112,21 @@ def publish_reports(report: Report, wanted: Outputs, root: Path, with_summary: b
         elif output.format != "text":
             sys.stdout.write(_render_report_text(output.format, report))
     if wanted.text:
-        colour = wants_colour(sys.stderr, wanted.colour)
+        colour = wants_coloured_output(sys.stderr, wanted.colour)
         is_watched = colour or sys.stderr.isatty()
-        print_findings(
+        print_findings_to_stderr(
             report.findings, colour, build_excerpt_reader(root, report.findings) if is_watched else None
         )
         if not wanted.is_quiet:
-            sys.stderr.write(format_first_steps(report.findings))
+            sys.stderr.write(format_suggested_first_changes(report.findings))
         if wanted.is_verbose:
             sys.stderr.write(format_rule_reasons(report.findings))
     if with_summary and not wanted.is_quiet and (wanted.text or not wanted.machine):
         # If all reports went to files, one line still shows the outcome.
         stream = wanted.words if wanted.text else sys.stderr
-        stream.write(f"{describe_checked(report)}\n")
+        stream.write(f"{format_check_summary(report)}\n")
     if any(output.format == "github" for output in wanted.wanted):
-        _add_summary(report)
+        _append_report_to_github_step_summary(report)
 
 
 def _render_report_text(format: str, report: Report) -> str:
@@ -144,7 +144,7 @@ def find_report_folder(root: Path) -> str:
     return ""
 
 
-def _parse_report_output(value: str, root: Path) -> Output:
+def _parse_format_flag(value: str, root: Path) -> Output:
     format, equals, name = value.partition("=")
     if format not in FORMATS:
         help = f"{suggest_nearest(format, FORMATS)} Write --format FORMAT, or --format FORMAT=FILE."
@@ -153,10 +153,10 @@ def _parse_report_output(value: str, root: Path) -> Output:
         return Output(format)
     if not name:
         raise UserError(f"--format {value} names no file", f"Write --format {format}={format}.out.")
-    return Output(format, resolve_out_file(name, root, "the report"))
+    return Output(format, resolve_output_file_flag(name, root, "the report"))
 
 
-def _add_summary(report: Report) -> None:
+def _append_report_to_github_step_summary(report: Report) -> None:
     """Append to the step's summary on GitHub, a file that tools of earlier steps may have begun.
 
     Raises ToolError if it cannot be written.

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from gangplan.api.checks import resolve_day
-from gangplan.commands.common import choose_exit_code, format_plural, print_findings
+from gangplan.commands.common import choose_exit_code, format_plural, print_findings_to_stderr
 from gangplan.emit.lock import lock_state_folder
 from gangplan.emit.tree import STATE_FOLDER
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.fixes.file import FixedFile
 from gangplan.fixes.states import set_state_fields, set_sweep_lists
 from gangplan.fixes.write import read_fixable, write_fixed
-from gangplan.model.duration import parse_spec_duration
+from gangplan.model.duration import parse_duration_to_seconds
 from gangplan.model.statuses import read_statuses
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
@@ -34,7 +34,7 @@ _WORDS = {
 }
 
 
-def retire_finished_runs(
+def run_retire_command(
     request: Request,
     is_superseded: bool,
     finished: Path | None,
@@ -49,11 +49,11 @@ def retire_finished_runs(
     """
     if format not in ("text", "json"):
         raise UserError(f"there is no format '{format}'", "Formats: text, json.")
-    chosen = _build_retire_selection(request, is_superseded, finished, older_than, today)
+    chosen = _build_retire_selection_from_flags(request, is_superseded, finished, older_than, today)
     # A spec's state applies to all of its clusters, so the runs of all are considered.
     result = preview_render(replace(request, clusters=(), is_brief=True))
     if result.has_errors:
-        print_findings(result.findings)
+        print_findings_to_stderr(result.findings)
         return choose_exit_code(result.findings)
     if finished and not chosen.cluster:
         chosen = _select_only_cluster(chosen, sorted(result.workspace.clusters))
@@ -63,27 +63,27 @@ def retire_finished_runs(
 
         add_sweep_retirements(request, result, chosen, found)
     if chosen.statuses is not None and any(run.unit.job.is_dated for run in result.runs):
-        from gangplan.pipeline.repeat import add_dated_runs  # few workspaces have schedules
+        from gangplan.pipeline.repeat import add_dated_runs_to_retire  # few workspaces have schedules
 
-        add_dated_runs(result.runs, chosen, found)
-    texts = {one.source: _build_retired_spec(request.root, one) for one in found.changes.values()}
+        add_dated_runs_to_retire(result.runs, chosen, found)
+    texts = {one.source: _build_spec_for_retire_command(request.root, one) for one in found.changes.values()}
     if format == "json":
-        sys.stdout.write(json.dumps(_build_retire_document(found), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_build_document_for_retire_command(found), indent=2) + "\n")
     else:
-        sys.stdout.write("".join(f"{_describe_retirement_step(step)}\n" for step in found.steps))
+        sys.stdout.write("".join(f"{_describe_step_of_retire_command(step)}\n" for step in found.steps))
     if is_written:
-        _write_retired_specs(request.root, found.changes.values(), texts)
-    sys.stderr.write(_describe_retirements(found, is_written))
+        _write_specs_for_retire_command(request.root, found.changes.values(), texts)
+    sys.stderr.write(_describe_retire_outcome(found, is_written))
     return Exit.CLEAN
 
 
-def _build_retire_selection(
+def _build_retire_selection_from_flags(
     request: Request, is_superseded: bool, finished: Path | None, older_than: str | None, today: str | None
 ) -> RunSelection:
     day = datetime.datetime.combine(resolve_day(today), datetime.time(23, 59, 59), datetime.UTC)
     older_s = None
     if older_than is not None:
-        older_s = _parse_age_seconds(older_than)
+        older_s = _parse_older_than_flag(older_than)
     statuses = read_statuses(finished) if finished else None
     if statuses is not None and len(request.clusters) > 1:
         raise UserError("statuses cover one cluster, but several are named", "Name one with --cluster NAME.")
@@ -97,11 +97,11 @@ def _build_retire_selection(
     )
 
 
-def _parse_age_seconds(text: str) -> int:
+def _parse_older_than_flag(text: str) -> int:
     if text.endswith("d") and text[:-1].isdigit():
         return int(text[:-1]) * DAY_S
     try:
-        return parse_spec_duration(text)
+        return parse_duration_to_seconds(text)
     except ValueError:
         raise UserError(f"--older-than: '{text}' is not a duration", "Write --older-than 30d.") from None
 
@@ -114,7 +114,7 @@ def _select_only_cluster(chosen: RunSelection, clusters: list[str]) -> RunSelect
     return replace(chosen, cluster=clusters[0])
 
 
-def _build_retired_spec(root: Path, change: SpecChange) -> FixedFile | None:
+def _build_spec_for_retire_command(root: Path, change: SpecChange) -> FixedFile | None:
     """Return the spec's new text; None if it is removed. Raises UserError if only a person can change it."""
     if change.is_removed:
         return None
@@ -132,7 +132,7 @@ def _build_retired_spec(root: Path, change: SpecChange) -> FixedFile | None:
     return FixedFile(change.source, before, after.encode("utf-8"))
 
 
-def _write_retired_specs(
+def _write_specs_for_retire_command(
     root: Path, changes: Iterable[SpecChange], texts: dict[str, FixedFile | None]
 ) -> None:
     """Write the specs, remove those whose runs are gone, and restore the files of runs that become records.
@@ -141,7 +141,7 @@ def _write_retired_specs(
     """
     for change in changes:
         text = texts[change.source]
-        _restore_rendered_files(root, change.files)
+        _restore_rendered_files_for_retire_command(root, change.files)
         if text is not None:
             if why := write_fixed(root, text):
                 raise ToolError(f"{change.source}: {why}; nothing else was written", why.help)
@@ -149,7 +149,7 @@ def _write_retired_specs(
             os.unlink(root / change.source)
 
 
-def _restore_rendered_files(root: Path, files: Mapping[str, str]) -> None:
+def _restore_rendered_files_for_retire_command(root: Path, files: Mapping[str, str]) -> None:
     """Restore files in `rendered/` that Git had there. Raises UserError for links."""
     tree, state = root / RENDERED, root / STATE_FOLDER
     for path, text in files.items():
@@ -166,7 +166,7 @@ def _restore_rendered_files(root: Path, files: Mapping[str, str]) -> None:
                 os.replace(aside, file)
 
 
-def _describe_retirement_step(step: Retirement) -> str:
+def _describe_step_of_retire_command(step: Retirement) -> str:
     return _WORDS[step.action].format(
         run=f"{step.team}/{step.run}",
         cluster=step.cluster,
@@ -177,7 +177,7 @@ def _describe_retirement_step(step: Retirement) -> str:
     )
 
 
-def _build_retire_document(found: Retirements) -> dict[str, object]:
+def _build_document_for_retire_command(found: Retirements) -> dict[str, object]:
     steps = [{name: getattr(step, name) for name in Retirement.__slots__} for step in found.steps]
     changes = [
         {"source": one.source, "state": one.state, "retired": list(one.retired), "isRemoved": one.is_removed}
@@ -186,7 +186,7 @@ def _build_retire_document(found: Retirements) -> dict[str, object]:
     return {"version": 1, "steps": steps, "changes": changes}
 
 
-def _describe_retirements(found: Retirements, is_written: bool) -> str:
+def _describe_retire_outcome(found: Retirements, is_written: bool) -> str:
     """Return what was done, and what to do next."""
     records = sum(step.action == "record" for step in found.steps)
     removed = sum(step.action == "remove" for step in found.steps)

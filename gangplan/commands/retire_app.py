@@ -61,7 +61,7 @@ def retire(
 ) -> None:
     """Prepare the change that ends runs that are over, or removes their records."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.retire import retire_finished_runs as command
+    from gangplan.commands.retire import run_retire_command as command
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs)
     raise typer.Exit(command(asked, superseded, finished, older_than, today, format, write))

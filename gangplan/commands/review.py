@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gangplan.api.checks import resolve_day
-from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
 from gangplan.commands.reports import find_report_folder
 from gangplan.errors import Exit, UserError
 from gangplan.findings import Finding, sort_findings
 from gangplan.pipeline.request import Request
 from gangplan.records import dataclass
-from gangplan.report.review_json import build_diff_document, build_review_document
-from gangplan.report.review_markdown import GITHUB_MAX_BYTES, render_review_markdown
+from gangplan.report.review_json import build_diff_json, build_review_json
+from gangplan.report.review_markdown import GITHUB_MAX_BYTES, format_review_as_markdown
 from gangplan.report.review_sections import is_about_trees
 from gangplan.report.review_text import render_review_text
-from gangplan.review.retrained import add_retrain_causes
+from gangplan.review.retrained import add_changes_behind_retraining
 from gangplan.review.review import Review, build_review
 from gangplan.review.scope import ReviewPart, resolve_review_part
-from gangplan.review.sides import Sides, open_both_sides
-from gangplan.review.trees import list_differing_files
-from gangplan.tools.revisions import revision_of
+from gangplan.review.sides import Sides, open_review_sides
+from gangplan.review.trees import compare_files_of_rendered_trees
+from gangplan.tools.revisions import resolve_git_revision
 from gangplan.workspace import RENDERED
 
 FORMATS = ("text", "markdown", "json")
@@ -49,29 +49,29 @@ class ReviewFlags:
             raise UserError("--limit is for Markdown", f"Use --format markdown --limit N, N from {LEAST}.")
 
 
-def print_plan_since(request: Request, flags: ReviewFlags) -> Exit:
+def print_plan_since_base(request: Request, flags: ReviewFlags) -> Exit:
     """Print what a change does, from a Git revision to the workspace as it is. Raises UserError."""
     flags.check()
-    day, revision = resolve_day(flags.today), revision_of(request.root, flags.base)
-    with open_both_sides(request, revision) as sides:
+    day, revision = resolve_day(flags.today), resolve_git_revision(request.root, flags.base)
+    with open_review_sides(request, revision) as sides:
         review = build_review(request.root, sides, resolve_review_part(request, sides), day)
-        review = replace(review, edits=add_retrain_causes(request, sides, review.edits))
+        review = replace(review, edits=add_changes_behind_retraining(request, sides, review.edits))
         _print_formatted_review(request, review, flags)
     return choose_exit_code(review.all_findings)
 
 
-def print_diff_since(request: Request, flags: ReviewFlags, is_raw: bool) -> Exit:
+def print_diff_since_base(request: Request, flags: ReviewFlags, is_raw: bool) -> Exit:
     """Print which objects differ, by meaning, or with `is_raw` the lines of rendered/. Raises UserError."""
     flags.check()
     if is_raw and flags.format != "text":
         raise UserError("--raw prints lines", "Leave --format out.")
-    day, revision = resolve_day(flags.today), revision_of(request.root, flags.base)
-    with open_both_sides(request, revision) as sides:
+    day, revision = resolve_day(flags.today), resolve_git_revision(request.root, flags.base)
+    with open_review_sides(request, revision) as sides:
         part = resolve_review_part(request, sides)
         review = build_review(request.root, sides, part, day)
         if is_raw:
-            print_findings(_select_tree_findings(review))
-            sys.stdout.writelines(_render_unified_diffs(sides, part))
+            print_findings_to_stderr(_select_tree_findings(review))
+            sys.stdout.writelines(_render_unified_diffs_for_raw_flag(sides, part))
         else:
             _print_formatted_review(request, review, flags, objects_alone=True)
     return choose_exit_code(_select_tree_findings(review))
@@ -85,15 +85,13 @@ def _print_formatted_review(
     if flags.format == "json":
         folder = find_report_folder(request.root)
         document = (
-            build_diff_document(review, found, folder)
-            if objects_alone
-            else build_review_document(review, folder)
+            build_diff_json(review, found, folder) if objects_alone else build_review_json(review, folder)
         )
         sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     elif flags.format == "markdown":
-        sys.stdout.write(render_review_markdown(review, flags.limit or GITHUB_MAX_BYTES, objects_alone))
+        sys.stdout.write(format_review_as_markdown(review, flags.limit or GITHUB_MAX_BYTES, objects_alone))
     else:
-        print_findings(found)
+        print_findings_to_stderr(found)
         sys.stdout.write(render_review_text(review, objects_alone))
 
 
@@ -101,10 +99,10 @@ def _select_tree_findings(review: Review) -> list[Finding]:
     return [one for one in review.all_findings if is_about_trees(one)]
 
 
-def _render_unified_diffs(sides: Sides, part: ReviewPart) -> Iterator[str]:
+def _render_unified_diffs_for_raw_flag(sides: Sides, part: ReviewPart) -> Iterator[str]:
     """Yield unified diffs of the rendered files, from the earlier ones to those rendered now."""
     before, after = sides.before.tree, sides.after.tree
-    for path in list_differing_files(before, after):
+    for path in compare_files_of_rendered_trees(before, after):
         old, new = before.text(path), after.text(path)
         if not part.covers(path, (new or old).partition("\n")[0].partition(" from ")[2]):
             continue

@@ -10,26 +10,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gangplan.commands.common import choose_exit_code, print_findings, wants_colour
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr, wants_coloured_output
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.findings import Finding
 from gangplan.local.keep import KEPT_FILE
 from gangplan.local.output import OutputLine
-from gangplan.local.places import parse_folder_pairs, remove_marked_folder
+from gangplan.local.places import parse_local_folder_flags, remove_marked_folder
 from gangplan.local.play import run_local_pods
 from gangplan.local.prepare import LocalRunOptions, PreparedRun, prepare_local_run
 from gangplan.local.stage import MARK_FILE
-from gangplan.model.duration import DurationError, parse_spec_duration
+from gangplan.model.duration import DurationError, parse_duration_to_seconds
 from gangplan.model.job import Job
 from gangplan.records import dataclass
-from gangplan.report.local import describe_run_end, describe_run_start, format_output_line
+from gangplan.report.local import (
+    describe_local_run_end,
+    format_output_line_for_terminal,
+    format_start_of_local_run,
+)
 from gangplan.resolve.job import resolve_job, resolve_target_clusters
 from gangplan.spec.near import find_nearest_file
 from gangplan.workspace import (
     Spec,
     SpecFile,
     Workspace,
-    find_root,
+    find_workspace_root_above,
     load_spec,
     load_workspace,
     suggest_nearest,
@@ -54,71 +58,71 @@ class LocalRunFlags:
     color: str
 
 
-def run_small_copy(asked: LocalRunFlags, folder: Path | None) -> int:
+def run_small_copy_from_flags(asked: LocalRunFlags, folder: Path | None) -> int:
     """Run a small copy of a job here, and return its exit code, 124 if its time ran out.
 
     Returns INPUT if the spec or a flag is wrong. Raises UserError, and ToolError for what this machine lacks.
     """
-    workspace = load_workspace(_find_run_workspace(asked.spec, folder))
-    job, spec, findings = _resolve_local_job(workspace, asked)
+    workspace = load_workspace(_find_workspace_for_run_command(asked.spec, folder))
+    job, spec, findings = _resolve_job_for_run_command(workspace, asked)
     if job is None or spec is None:
-        print_findings(findings)
+        print_findings_to_stderr(findings)
         return choose_exit_code(findings)
     wish = LocalRunOptions(
         asked.workers,
         asked.ranks,
-        parse_folder_pairs(asked.paths, "--path"),
-        parse_folder_pairs(asked.mounts, "--mount"),
+        parse_local_folder_flags(asked.paths, "--path"),
+        parse_local_folder_flags(asked.mounts, "--mount"),
         asked.python,
         Path.cwd(),
         workspace.root,
     )
     limit_s = job.timeout_s if asked.limit is None else _parse_timeout_seconds(asked.limit)
-    with _create_scratch_folder(asked.keep) as root:
+    with _create_scratch_folder_for_run_command(asked.keep) as root:
         prepared, findings = prepare_local_run(job, spec, wish, root, workspace.waivers)
         if prepared is None:
-            print_findings(findings)
+            print_findings_to_stderr(findings)
             sys.stderr.write(
                 "The command does not fit the MPI or the numbers of this machine; --workers and --ranks change them.\n"
             )
             return Exit.INPUT
-        return _run_prepared_pods(prepared, limit_s, asked)
+        return _run_pods_and_print_their_output(prepared, limit_s, asked)
 
 
-def _run_prepared_pods(prepared: PreparedRun, limit_s: int, asked: LocalRunFlags) -> int:
-    colour = wants_colour(sys.stdout, asked.color)
+def _run_pods_and_print_their_output(prepared: PreparedRun, limit_s: int, asked: LocalRunFlags) -> int:
+    colour = wants_coloured_output(sys.stdout, asked.color)
 
     def show(line: OutputLine) -> None:
         stream = sys.stderr if line.is_error else sys.stdout
-        stream.write(format_output_line(line, prepared.cast, colour))
+        stream.write(format_output_line_for_terminal(line, prepared.cast, colour))
         stream.flush()
 
-    sys.stderr.write(describe_run_start(prepared))
+    sys.stderr.write(format_start_of_local_run(prepared))
     sys.stderr.flush()
     ended = run_local_pods(prepared.cast, prepared.stage, limit_s, prepared.secrets, show)
-    sys.stderr.write(describe_run_end(ended, prepared, limit_s))
+    sys.stderr.write(describe_local_run_end(ended, prepared, limit_s))
     return ended.code
 
 
-def _find_run_workspace(spec: str, folder: Path | None) -> Path:
+def _find_workspace_for_run_command(spec: str, folder: Path | None) -> Path:
     """Return the named workspace, else the one around the current folder or the spec. Raises UserError."""
     if folder is not None:
-        return find_root(folder.resolve())
+        return find_workspace_root_above(folder.resolve())
     try:
-        return find_root(Path.cwd())
+        return find_workspace_root_above(Path.cwd())
     except UserError:
-        return find_root(Path(spec).resolve().parent)
+        return find_workspace_root_above(Path(spec).resolve().parent)
 
 
-def _resolve_local_job(
+def _resolve_job_for_run_command(
     workspace: Workspace, asked: LocalRunFlags
 ) -> tuple[Job | None, Spec | None, list[Finding]]:
     """Return the job of the spec on the selected cluster, and the findings that prevent it. Raises
     UserError."""
-    file = _find_spec_file(workspace, asked.spec)
+    file = _find_spec_file_of_argument(workspace, asked.spec)
     is_sweep = file.file in workspace.sweeps
     spec, findings = (
-        _load_first_trial(workspace, file)
+        _load_first_trial_for_run_command(workspace, file)
         if is_sweep
         else load_spec(workspace.root, file, workspace.templates)
     )
@@ -138,21 +142,23 @@ def _resolve_local_job(
     return job, spec, [*(workspace.findings if job is None else ()), *findings]
 
 
-def _load_first_trial(workspace: Workspace, file: SpecFile) -> tuple[Spec | None, list[Finding]]:
+def _load_first_trial_for_run_command(
+    workspace: Workspace, file: SpecFile
+) -> tuple[Spec | None, list[Finding]]:
     """Return the first trial of a sweep as a spec, and say on stderr which it is; None with findings.
 
     Raises UserError if there is none.
     """
-    from gangplan.spec.files import read_files
-    from gangplan.spec.sweep_files import build_trial_jobs  # few runs are trials
+    from gangplan.spec.files import read_files_mounted_by_spec
+    from gangplan.spec.sweep_files import build_sweep_trial_jobs  # few runs are trials
 
     sweep = workspace.sweeps[file.file]
-    first = next(build_trial_jobs(sweep, workspace.templates), None)
+    first = next(build_sweep_trial_jobs(sweep, workspace.templates), None)
     if first is None and not sweep.findings:
         raise UserError(f"{file.file} is a sweep without trials", "Remove some names from removed.")
     if first is None or first.spec is None or first.findings:
         return None, [*sweep.findings, *(first.findings if first else ())]
-    files, findings = read_files(workspace.root, file.file, first.spec.files, first.document)
+    files, findings = read_files_mounted_by_spec(workspace.root, file.file, first.spec.files, first.document)
     if findings:
         return None, findings
     values = " ".join(f"{name}={value}" for name, value in first.trial.values)
@@ -160,7 +166,7 @@ def _load_first_trial(workspace: Workspace, file: SpecFile) -> tuple[Spec | None
     return Spec(file, first.spec, first.document, "", files, first.trial, first.template), []
 
 
-def _find_spec_file(workspace: Workspace, name: str) -> SpecFile:
+def _find_spec_file_of_argument(workspace: Workspace, name: str) -> SpecFile:
     """Return the spec with this path. Raises UserError."""
     known = {one.file: one for one in workspace.spec_files}
     for start in (Path.cwd(), workspace.root):
@@ -177,12 +183,12 @@ def _find_spec_file(workspace: Workspace, name: str) -> SpecFile:
 
 def _parse_timeout_seconds(text: str) -> int:
     try:
-        return parse_spec_duration(text)
+        return parse_duration_to_seconds(text)
     except DurationError as error:
         raise UserError(f"--timeout: {error.message}", error.help) from error
 
 
-def _make_scratch_folder() -> Path:
+def _make_scratch_folder_for_run_command() -> Path:
     """Return a new folder, in the system's folder for temporary files if its path is plain.
 
     Launch scripts and commands for shells on workers contain the path, and no quoting suits all of them.
@@ -203,7 +209,7 @@ def _make_scratch_folder() -> Path:
 
 
 @contextmanager
-def _create_scratch_folder(keep: bool) -> Iterator[Path]:
+def _create_scratch_folder_for_run_command(keep: bool) -> Iterator[Path]:
     """Yield a folder for the run, which is removed at its end unless it is kept.
 
     A terminal that closes and each SIGTERM interrupt the run as Ctrl-C does, also for the second time.
@@ -212,7 +218,7 @@ def _create_scratch_folder(keep: bool) -> Iterator[Path]:
     def interrupt(number: int, _: object) -> None:
         raise KeyboardInterrupt
 
-    root = _make_scratch_folder()
+    root = _make_scratch_folder_for_run_command()
     (root / MARK_FILE).touch()
     if keep:
         (root / KEPT_FILE).touch()

@@ -12,7 +12,8 @@ from gangplan.commands.flags import ColorFlag, WorkspaceFlag
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 SpecArgument = Annotated[
-    str, typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.complete_jobs)
+    str,
+    typer.Argument(help="The spec of the job.", metavar="SPEC", autocompletion=complete.complete_jobs_on_tab),
 ]
 ClusterOption = Annotated[
     str | None,
@@ -20,7 +21,7 @@ ClusterOption = Annotated[
         "--cluster",
         help="Run as on this cluster (default: the job's first cluster).",
         metavar="NAME",
-        autocompletion=complete.complete_clusters,
+        autocompletion=complete.complete_clusters_on_tab,
     ),
 ]
 Workers = Annotated[
@@ -70,7 +71,7 @@ def run(
     """Run a small copy of a job on this machine: same command, variables and launch, a few ranks, no
     cluster."""
     from gangplan.commands.run import LocalRunFlags
-    from gangplan.commands.run import run_small_copy as command
+    from gangplan.commands.run import run_small_copy_from_flags as command
 
     asked = LocalRunFlags(
         spec, cluster or "", workers, ranks, tuple(path or ()), tuple(mount or ()), python, limit, keep, color

@@ -19,13 +19,13 @@ def print_schema(kind: str, root: Path | None = None, team: str | None = None) -
     schema = build_editor_schema(kind)
     if root is not None:
         from gangplan.contents.files import WorkspaceFiles
-        from gangplan.contents.team_schema import narrow_spec_schema
+        from gangplan.contents.team_schema import narrow_spec_schema_to_teams
 
         if kind != "spec":
             raise UserError(
                 f"the schema of '{kind}' is the same in every workspace",
                 "Leave out --workspace and --team.",
             )
-        schema = narrow_spec_schema(schema, WorkspaceFiles(root, (team,) if team else ()))
+        schema = narrow_spec_schema_to_teams(schema, WorkspaceFiles(root, (team,) if team else ()))
     sys.stdout.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
     return Exit.CLEAN

@@ -33,7 +33,7 @@ def schema_print(
         typer.Argument(
             help=f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}.",
             metavar="KIND",
-            autocompletion=complete.build_word_completion(*_KINDS),
+            autocompletion=complete.build_word_tab_completion(*_KINDS),
         ),
     ],
     workspace: WorkspaceFlag = None,
@@ -43,7 +43,7 @@ def schema_print(
             "--team",
             help="spec: list the images, claims, clusters, GPU models and more that this team may use.",
             metavar="NAME",
-            autocompletion=complete.complete_teams,
+            autocompletion=complete.complete_teams_on_tab,
         ),
     ] = None,
 ) -> None:
@@ -73,7 +73,7 @@ def schema_import(
             "--cluster",
             help="Import for this cluster only (default: all).",
             metavar="NAME",
-            autocompletion=complete.complete_clusters,
+            autocompletion=complete.complete_clusters_on_tab,
         ),
     ] = None,
 ) -> None:
@@ -83,6 +83,8 @@ def schema_import(
     Objects of Trainer, JobSet and Kueue are checked only against the rules.
     """
     from gangplan.commands.common import build_request
-    from gangplan.commands.schema_import import import_crds
+    from gangplan.commands.schema_import import run_schema_import_command
 
-    raise typer.Exit(import_crds(build_request(workspace, None, None, None, "serial", 1), files, cluster))
+    raise typer.Exit(
+        run_schema_import_command(build_request(workspace, None, None, None, "serial", 1), files, cluster)
+    )

@@ -12,8 +12,8 @@ from typing import Any
 from gangplan import __version__
 from gangplan.api.checks import resolve_day
 from gangplan.commands.common import choose_exit_code, format_plural
-from gangplan.commands.reports import parse_outputs, publish_reports
-from gangplan.commands.validate import build_report, parse_severity, validate_and_report
+from gangplan.commands.reports import parse_format_flags, publish_reports
+from gangplan.commands.validate import build_validate_report, parse_severity_flag, run_validate_command
 from gangplan.errors import Exit, InternalError, ToolError, UserError
 from gangplan.findings import Finding, sort_findings
 from gangplan.incremental.program import digest_program
@@ -21,13 +21,13 @@ from gangplan.incremental.store import RecordStore
 from gangplan.pipeline.image_fix import add_image_fixes
 from gangplan.pipeline.render import list_telling_files, render_into_temporary_folder, save_results
 from gangplan.pipeline.request import Request, Result, ShardResult
-from gangplan.pipeline.second_opinion import ask_second_judge, find_judge_name
+from gangplan.pipeline.second_opinion import ask_kubeconform_for_second_opinion, find_judge_name
 from gangplan.pipeline.seen import look_at_workspace
-from gangplan.pipeline.shard import SpecShard, parse_shard
+from gangplan.pipeline.shard import SpecShard, parse_shard_flag
 from gangplan.pipeline.told import dump_findings, load_findings, load_shard_records
 from gangplan.report.escape import escape_own_line
 from gangplan.report.json import FINDINGS_FORMAT_VERSION
-from gangplan.resolve.tenant_checks import check_expired_grants
+from gangplan.resolve.tenant_checks import check_expired_team_grants
 from gangplan.resolve.waiver_checks import judge_waived_finding
 from gangplan.tools.kustomize import find_kustomize_engine
 from gangplan.workspace import load_workspace
@@ -36,7 +36,7 @@ Facts = Mapping[str, Any]
 _WRITE = "Write each with: gangplan validate --shard 1/3 --format json=shard-1.json."
 
 
-def validate_shard(
+def run_validate_command_for_shard(
     request: Request,
     part: str,
     formats: Sequence[str] | None,
@@ -56,25 +56,33 @@ def validate_shard(
         raise UserError("--shard divides all specs of a workspace; it cannot be used with some of them", help)
     if more is not None and more != "":
         raise UserError("--shard checks a part, and --base and --fix are for the whole", "Leave --shard out.")
-    shard = parse_shard(part)
+    shard = parse_shard_flag(part)
     request = replace(request, shard=shard)
-    wanted = parse_outputs(formats, request.root, colour, is_quiet)
-    level, day, state = parse_severity(fail_on), resolve_day(today), _compute_workspace_state(request)
+    wanted = parse_format_flags(formats, request.root, colour, is_quiet)
+    level, day, state = (
+        parse_severity_flag(fail_on),
+        resolve_day(today),
+        _compute_workspace_state_of_shard(request),
+    )
     asked = find_judge_name()
     with render_into_temporary_folder(replace(request, with_facts=bool(asked)), asked) as (result, folder):
         passed_over: list[str] = []
-        judge, opinions = ask_second_judge(result.workspace, folder, passed_over, list_telling_files(result))
+        judge, opinions = ask_kubeconform_for_second_opinion(
+            result.workspace, folder, passed_over, list_telling_files(result)
+        )
         for sentence in passed_over:
             wanted.words.write(f"no second opinion: {escape_own_line(sentence)}\n")
         engines = ["embedded validator", judge] if judge and not result.has_errors else ["embedded validator"]
         own = [] if result.has_errors else opinions
         save_results(result, "" if result.has_errors or opinions else judge)
-        expired = check_expired_grants(result.workspace, day, ()) if shard.is_first else []
+        expired = check_expired_team_grants(result.workspace, day, ()) if shard.is_first else []
         judged = [judge_waived_finding(finding, day) for finding in [*result.findings, *own]]
         result.findings = add_image_fixes(result.workspace, sort_findings([*judged, *expired]))
-    facts = _build_shard_facts(request, result, state, today, judge, opinions)
+    facts = _build_shard_facts_for_merge_command(request, result, state, today, judge, opinions)
     publish_reports(
-        replace(build_report(request, result, engines, level), facts={"shard": facts}), wanted, request.root
+        replace(build_validate_report(request, result, engines, level), facts={"shard": facts}),
+        wanted,
+        request.root,
     )
     if result.shard is not None and (wanted.text or not wanted.machine):
         teams = f"{len(result.shard.teams)} of {format_plural(len(result.shard.others), 'team')}"
@@ -84,7 +92,7 @@ def validate_shard(
     return choose_exit_code(result.findings, level)
 
 
-def _build_shard_facts(
+def _build_shard_facts_for_merge_command(
     request: Request,
     result: Result,
     state: Mapping[str, str],
@@ -115,7 +123,7 @@ def _describe_platform_findings(shard: SpecShard, result: ShardResult) -> str:
     return f"; shard 1/{shard.of} tells {format_plural(len(result.elsewhere), 'finding')} about the platform"
 
 
-def merge_shard_reports(
+def run_report_merge_command(
     request: Request, files: Sequence[Path], formats: Sequence[str] | None, colour: str
 ) -> Exit:
     """Merge the reports of all shards, and return the exit code of the whole.
@@ -123,12 +131,12 @@ def merge_shard_reports(
     Raises UserError if a report is missing, is given twice, or belongs to other files, flags or another
     gangplan.
     """
-    reports = [_read_shard_report(file) for file in files]
+    reports = [_read_shard_report_of_argument(file) for file in files]
     shards = [document["shard"] for document in reports]
     try:
-        _check_complete(files, shards)
-        _check_same(files, reports)
-        _check_here(request, shards[0])
+        _check_shard_arguments_are_complete(files, shards)
+        _check_shard_arguments_agree(files, reports)
+        _check_shards_match_this_workspace(request, shards[0])
         asked = shards[0]["asked"]
         rules = load_workspace(request.root).rulebook.policy
         told = load_shard_records(request.root, shards, rules)
@@ -140,10 +148,10 @@ def merge_shard_reports(
         level = str(reports[0]["failOn"])
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError):
         raise UserError("a report of a shard is damaged", _WRITE) from None
-    return validate_and_report(request, formats, level, asked["today"] or None, None, colour)
+    return run_validate_command(request, formats, level, asked["today"] or None, None, colour)
 
 
-def _read_shard_report(file: Path) -> dict[str, Any]:
+def _read_shard_report_of_argument(file: Path) -> dict[str, Any]:
     """Read the report of a shard. Raises UserError."""
     try:
         document = json.loads(file.read_bytes())
@@ -158,7 +166,7 @@ def _read_shard_report(file: Path) -> dict[str, Any]:
     return document
 
 
-def _check_complete(files: Sequence[Path], shards: Sequence[Facts]) -> None:
+def _check_shard_arguments_are_complete(files: Sequence[Path], shards: Sequence[Facts]) -> None:
     """Raise UserError unless each shard of one whole is given exactly once."""
     of = {shard["of"] for shard in shards}
     if len(of) > 1:
@@ -179,7 +187,7 @@ def _check_complete(files: Sequence[Path], shards: Sequence[Facts]) -> None:
         raise UserError(f"shard {', '.join(missing)} {verb} missing", help)
 
 
-def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
+def _check_shard_arguments_agree(files: Sequence[Path], reports: Sequence[Facts]) -> None:
     """Raise UserError if shards differ in what they checked, or in what checked it."""
     first = reports[0]["shard"]
     for file, report in zip(files, reports, strict=True):
@@ -195,9 +203,9 @@ def _check_same(files: Sequence[Path], reports: Sequence[Facts]) -> None:
             raise UserError(f"{file} was checked with {names[0]}, and {files[0]} with {names[1]}", help)
 
 
-def _check_here(request: Request, shard: Facts) -> None:
+def _check_shards_match_this_workspace(request: Request, shard: Facts) -> None:
     """Raise UserError if the workspace is not the one of the shards, or gangplan is another version."""
-    here = _compute_workspace_state(request) | {
+    here = _compute_workspace_state_of_shard(request) | {
         "overlays": shard["state"]["overlays"]
     }  # the whole may need none
     if here != shard["state"]:
@@ -220,7 +228,7 @@ def _build_shard_mismatch_error(what: str, one: Mapping[str, str], two: Mapping[
     return UserError(f"{what} differ: the files of the workspace are not the same", help)
 
 
-def _compute_workspace_state(request: Request) -> dict[str, str]:
+def _compute_workspace_state_of_shard(request: Request) -> dict[str, str]:
     """Return everything that results depend on, as words and digests. Raises ToolError."""
     store = RecordStore(str(request.root))
     seen = request.looked or look_at_workspace(request.root, store)

@@ -42,10 +42,10 @@ def simulate(
 ) -> None:
     """Simulate the queues of a cluster: waits, preemptions and utilisation over time, per team."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.simulate import SimulateOptions, run_simulation
+    from gangplan.commands.simulate import SimulateOptions, run_simulate_command
 
     raise typer.Exit(
-        run_simulation(
+        run_simulate_command(
             build_request(workspace, cluster, team, specs, engine, jobs),
             SimulateOptions(durations, arrivals, seed, format),
         )

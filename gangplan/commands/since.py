@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gangplan.pipeline.base import TextsByPath
 
 
-def check_base(request: Request, base: str | None) -> None:
+def check_base_flag(request: Request, base: str | None) -> None:
     """Raise UserError if a comparison would be incomplete: a spec that is left out is not a removed run."""
     if base is not None and not base.strip():
         help = "Name a branch, tag or commit, or leave --base out; in CI, check that its variable is set."
@@ -29,29 +29,29 @@ def check_base(request: Request, base: str | None) -> None:
         raise UserError("--base compares whole clusters", "Leave --team and the names of files out.")
 
 
-def add_since_findings(request: Request, result: Result, base: str, today: TextsByPath) -> None:
+def add_findings_for_base_flag(request: Request, result: Result, base: str, today: TextsByPath) -> None:
     """Add the findings between a revision and a tree to those of a result.
 
     The revision is compared where HEAD branched off, so that what others merged since is not reported as
     undone. A run that trains again since then is reported once, although it also differs from rendered/.
     """
     from gangplan.pipeline.base import check_changes_since
-    from gangplan.provenance.lines import locate_findings
-    from gangplan.review.merged import check_coming_merge
+    from gangplan.provenance.lines import locate_findings_at_deciding_lines
+    from gangplan.review.merged import check_change_merges_with_base
     from gangplan.review.retrained import explain_retrained_runs
-    from gangplan.tools.revisions import revision_of
+    from gangplan.tools.revisions import resolve_git_revision
 
-    workspace, revision = result.workspace, revision_of(request.root, base)
+    workspace, revision = result.workspace, resolve_git_revision(request.root, base)
     problems = check_changes_since(workspace, revision, today, request.clusters)
     told = {one.path for _, place in problems if place for one in place.retrained}
     facts = {one.path: one for one in result.facts}
     problems = explain_retrained_runs(
         workspace, request, problems, revision, lambda path: today.get(path, ""), facts
     )
-    found = locate_findings(workspace, request, problems)
+    found = locate_findings_at_deciding_lines(workspace, request, problems)
     again = {(facts[path].source, facts[path].cluster, facts[path].name) for path in told if path in facts}
     kept = [one for one in result.findings if not _is_renamed_run(one, again)]
-    coming = check_coming_merge(request, revision, today)
+    coming = check_change_merges_with_base(request, revision, today)
     result.findings = sort_findings([*kept, *found, *coming])
 
 
@@ -70,7 +70,7 @@ def rendered_tree(folder: Path) -> TextsByPath:
     return read_rendered_texts(folder)
 
 
-def build_tree_from_folder(request: Request, result: Result, folder: Path) -> TextsByPath:
+def build_tree_from_output_folder(request: Request, result: Result, folder: Path) -> TextsByPath:
     """Return the tree as it was rendered to `folder`, which has what differs; the rest is in rendered/."""
     places = {True: request.root / RENDERED, False: folder}
     return {
@@ -81,7 +81,7 @@ def build_tree_from_folder(request: Request, result: Result, folder: Path) -> Te
     }
 
 
-def build_checked_tree(request: Request, result: Result) -> TextsByPath:
+def build_tree_after_render_check(request: Request, result: Result) -> TextsByPath:
     """Return the tree as a render would leave it, after `render --check`: the existing files with the
     changes."""
     tree = {**rendered_tree(request.root / RENDERED), **result.texts}

@@ -44,7 +44,7 @@ from gangplan.commands.flags import (
 from gangplan.errors import UserError
 
 
-def refuse_with_base(usage: Path | None, **views: bool) -> None:
+def refuse_flags_with_base(usage: Path | None, **views: bool) -> None:
     """Raise UserError for flags of a plan without a comparison."""
     flags = {"--usage": usage, **{f"--{name}": is_on for name, is_on in views.items()}}
     for name in (name for name, value in flags.items() if value):
@@ -89,11 +89,11 @@ def render(
 ) -> None:
     """Expand specs, apply overlays, check schemas, and write rendered/."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.progress import show_progress
-    from gangplan.commands.render import render_or_compare as command
+    from gangplan.commands.progress import show_progress_on_terminal
+    from gangplan.commands.render import run_render_command as command
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         asked = replace(asked, looked=context.obj, progress=tick)
         raise typer.Exit(command(asked, check, output, base, formats, color, quiet, verbose))
 
@@ -128,21 +128,23 @@ def validate(
 ) -> None:
     """Check specs and everything that they expand to; changes no file of yours without --fix."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.connecting import build_observing
+    from gangplan.commands.connecting import build_observing_from_flags
     from gangplan.commands.fix import parse_fix_flags
-    from gangplan.commands.progress import show_progress
-    from gangplan.commands.validate import validate_and_report as command
+    from gangplan.commands.progress import show_progress_on_terminal
+    from gangplan.commands.validate import run_validate_command as command
 
     fixes = parse_fix_flags(fix, dry_run, fix_platform)
-    observing = build_observing(snapshot, server, context_name, kubeconfig, timeout)
+    observing = build_observing_from_flags(snapshot, server, context_name, kubeconfig, timeout)
     asked = build_request(workspace, cluster, team, specs, engine, jobs, keep_runs, not no_cache)
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         asked = replace(asked, looked=context.obj, progress=tick)
         if shard is not None:
-            from gangplan.commands.shards import validate_shard
+            from gangplan.commands.shards import run_validate_command_for_shard
 
             more = base or fixes or observing
-            raise typer.Exit(validate_shard(asked, shard, formats, fail_on, today, color, more, quiet))
+            raise typer.Exit(
+                run_validate_command_for_shard(asked, shard, formats, fail_on, today, color, more, quiet)
+            )
         done = command(asked, formats, fail_on, today, base, color, fixes, quiet, observing, verbose)
         raise typer.Exit(done)
 
@@ -187,16 +189,16 @@ def plan(
     """Show what each spec becomes on each cluster: pods, ranks, slots, resources and the final command."""
     from gangplan.commands.common import build_request
     from gangplan.commands.plan import plan as command
-    from gangplan.commands.progress import show_progress
+    from gangplan.commands.progress import show_progress_on_terminal
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         asked = replace(asked, with_flows=network, progress=tick)
         if base is not None:
-            from gangplan.commands.review import ReviewFlags, print_plan_since
+            from gangplan.commands.review import ReviewFlags, print_plan_since_base
 
-            refuse_with_base(usage, network=network, hostfile=hostfile, script=script)
-            raise typer.Exit(print_plan_since(asked, ReviewFlags(base, format, limit, today)))
+            refuse_flags_with_base(usage, network=network, hostfile=hostfile, script=script)
+            raise typer.Exit(print_plan_since_base(asked, ReviewFlags(base, format, limit, today)))
         if limit is not None:
             raise UserError("--limit is for what changed", "Add --base REF.")
         raise typer.Exit(command(asked, format, usage, today, hostfile, script))
@@ -226,13 +228,13 @@ def diff(
 ) -> None:
     """Show which objects changed since a Git revision, by meaning: image, resources, quota, network, ..."""
     from gangplan.commands.common import build_request
-    from gangplan.commands.progress import show_progress
-    from gangplan.commands.review import ReviewFlags, print_diff_since
+    from gangplan.commands.progress import show_progress_on_terminal
+    from gangplan.commands.review import ReviewFlags, print_diff_since_base
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
-    with show_progress() as tick:
+    with show_progress_on_terminal() as tick:
         asked = replace(asked, progress=tick)
-        raise typer.Exit(print_diff_since(asked, ReviewFlags(base, format, limit, today), raw))
+        raise typer.Exit(print_diff_since_base(asked, ReviewFlags(base, format, limit, today), raw))
 
 
 @app.command()
@@ -255,7 +257,7 @@ def explain(
         typer.Argument(
             help="A rule, a field such as workers, a kind of file, a policy pack, or the word template.",
             metavar="NAME",
-            autocompletion=complete.complete_pages,
+            autocompletion=complete.complete_explain_pages_on_tab,
         ),
     ] = None,
     template: Annotated[
@@ -263,7 +265,7 @@ def explain(
         typer.Argument(
             help="After the word template: its name, and a version (horovod-large@2).",
             metavar="TEMPLATE",
-            autocompletion=complete.build_column_completion("templates", "template"),
+            autocompletion=complete.build_column_tab_completion("templates", "template"),
         ),
     ] = None,
     workspace: WorkspaceFlag = None,
@@ -271,10 +273,10 @@ def explain(
     """Explain a rule and how to follow it, or a field, kind, pack or template; list all rules without
     NAME."""
     if template is not None:
-        from gangplan.commands.explain_template import explain_template
+        from gangplan.commands.explain_template import print_explain_page_of_template
 
-        raise typer.Exit(explain_template(str(name), template, workspace))
-    from gangplan.commands.explain import explain_name as command
+        raise typer.Exit(print_explain_page_of_template(str(name), template, workspace))
+    from gangplan.commands.explain import run_explain_command as command
 
     raise typer.Exit(command(name, workspace))
 
@@ -284,6 +286,6 @@ def docs(
     folder: Annotated[Path, typer.Argument(help="Folder to write.", metavar="DIR")], check: bool = False
 ) -> None:
     """Write the generated reference pages (for maintainers)."""
-    from gangplan.commands.docs import write_docs
+    from gangplan.commands.docs import run_docs_command
 
-    raise typer.Exit(write_docs(folder, check))
+    raise typer.Exit(run_docs_command(folder, check))

@@ -37,7 +37,7 @@ Sync = Annotated[
         "--sync",
         help="What applies rendered/: argocd, flux, tekton or none.",
         metavar="NAME",
-        autocompletion=complete.build_word_completion("argocd", "flux", "tekton", "none"),
+        autocompletion=complete.build_word_tab_completion("argocd", "flux", "tekton", "none"),
     ),
 ]
 Accelerator = Annotated[
@@ -107,7 +107,7 @@ def init(
     """Create a new workspace: specs, cluster, images, CI, sync manifests, editor settings; overwrite
     nothing."""
     from gangplan.commands.connecting import ConnectionFlags
-    from gangplan.commands.init import init_workspace as command
+    from gangplan.commands.init import run_init_command as command
     from gangplan.commands.init_flags import InitFlags
 
     if not from_cluster and (context or kubeconfig):
@@ -124,7 +124,7 @@ def list_command(
         typer.Argument(
             help="specs, runs, templates, images, claims, secrets, pools, queues, endpoints, limits, teams, clusters or policies (default: how many of each; with one --team, all that it may use).",
             metavar="WHAT",
-            autocompletion=complete.build_word_completion(*LISTS),
+            autocompletion=complete.build_word_tab_completion(*LISTS),
         ),
     ] = None,
     workspace: WorkspaceFlag = None,

@@ -51,7 +51,7 @@ StreamListener = Callable[[int, bytes], object]
 
 
 @contextmanager
-def guard_output(listener: StreamListener | None = None) -> Iterator[Callable[[], str]]:
+def guard_standard_streams_of_command(listener: StreamListener | None = None) -> Iterator[Callable[[], str]]:
     """Replace both streams of the program while a command runs; they use UTF-8 on every terminal.
 
     Yields a function to call at the end: it returns what was lost, and why; empty if nothing was, or if only

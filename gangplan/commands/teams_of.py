@@ -7,7 +7,7 @@ from pathlib import Path
 from gangplan.spec.root import SPECS
 
 
-def resolve_team(root: Path, given: str | None) -> str:
+def resolve_team_flag(root: Path, given: str | None) -> str:
     """Return the team as given, else that of the current folder, else the only one; empty if there are
     several."""
     if given:

@@ -65,7 +65,7 @@ def install_tools(
         try:
             found = find_tool(tool)
             done = "found" if found else "installed"
-            found = found or provision.install(tool, lambda line: typer.echo(line, err=True))
+            found = found or provision.install_pinned_tool(tool, lambda line: typer.echo(line, err=True))
         except ToolError as error:
             # One program that cannot be installed is no reason to leave out the other.
             failures.append(error)

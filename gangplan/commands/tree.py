@@ -107,25 +107,27 @@ class OrderedProgram(typer.core.TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
-def find_command(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
+def find_typer_command(program: typer.Typer, arguments: Sequence[str]) -> Callable[..., object]:
     """Return what runs a command line: the whole tree for help, a completion or a mistake, else one
     branch."""
     first, second = [*arguments, "-", "-"][:2]
     if first.startswith("-"):
-        return _build_command_tree(program, "", ())
+        return _build_typer_command_tree(program, "", ())
     branch = first if first in COMMAND_MODULES else ""
-    return _build_command_tree(
+    return _build_typer_command_tree(
         program, branch, ("", first) if first in COMMAND_GROUPS and not second.startswith("-") else ("",)
     )
 
 
 def add_all_commands(program: typer.Typer) -> typer.Typer:
     """Return the program with all commands."""
-    return _select_program_commands(program, tuple(COMMAND_MODULES))
+    return _select_typer_commands(program, tuple(COMMAND_MODULES))
 
 
 @cache
-def _build_command_tree(program: typer.Typer, branch: str, groups: tuple[str, ...]) -> Callable[..., object]:
+def _build_typer_command_tree(
+    program: typer.Typer, branch: str, groups: tuple[str, ...]
+) -> Callable[..., object]:
     """Build a tree, once: it never changes, and tests run thousands of commands in one process.
 
     `groups` are those that a command is called through without an option of theirs (the first, without a
@@ -135,7 +137,7 @@ def _build_command_tree(program: typer.Typer, branch: str, groups: tuple[str, ..
     tree = node = cast(
         typer.core.TyperGroup,
         typer.main.get_command(
-            _select_program_commands(program, (branch,) if branch else tuple(COMMAND_MODULES))
+            _select_typer_commands(program, (branch,) if branch else tuple(COMMAND_MODULES))
         ),
     )
     for name in groups:
@@ -144,11 +146,11 @@ def _build_command_tree(program: typer.Typer, branch: str, groups: tuple[str, ..
     for command in node.commands.values():
         for param in command.params:
             if not param.required and param.callback is None:
-                _keep_parameter_default(param)
+                _skip_typer_conversion_of_flag_default(param)
     return tree
 
 
-def _select_program_commands(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
+def _select_typer_commands(program: typer.Typer, names: Sequence[str]) -> typer.Typer:
     """Return the program with some of its commands."""
     one = copy(program)
     one.registered_groups, one.registered_commands = [], []
@@ -166,7 +168,7 @@ def name_of(command: typer.models.CommandInfo) -> str:
     return command.name or typer.main.get_command_name(getattr(command.callback, "__name__", ""))
 
 
-def _keep_parameter_default(param: Any) -> None:
+def _skip_typer_conversion_of_flag_default(param: Any) -> None:
     """Skip the conversion of a value that was not given: the command takes its default as it is.
 
     typer builds a pydantic adapter for each parameter that it converts (1 ms).

@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gangplan.api.checks import check_something, examine_workspace, resolve_day
+from gangplan.api.checks import examine_workspace, require_something_checked, resolve_day
 from gangplan.commands.common import choose_exit_code
-from gangplan.commands.compared import observe_clusters
+from gangplan.commands.compared import observe_clusters_for_validate_command
 from gangplan.commands.connecting import Observing
-from gangplan.commands.fix import Fixing, fix_files
-from gangplan.commands.reports import find_report_folder, parse_outputs, publish_reports
-from gangplan.commands.since import add_since_findings, build_tree_from_folder, check_base
+from gangplan.commands.fix import Fixing, fix_files_selected_by_flags
+from gangplan.commands.reports import find_report_folder, parse_format_flags, publish_reports
+from gangplan.commands.since import add_findings_for_base_flag, build_tree_from_output_folder, check_base_flag
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.request import Request, Result
 from gangplan.report.escape import escape_own_line
@@ -22,7 +22,7 @@ from gangplan.report.model import Report
 from gangplan.rules.model import Severity
 
 
-def validate_and_report(
+def run_validate_command(
     request: Request,
     formats: Sequence[str] | None,
     fail_on: str,
@@ -39,13 +39,13 @@ def validate_and_report(
     `today` decides which debug grants and waivers have expired; `base` is a Git revision to compare the
     rendered tree with; `observing` says what else to look at. Raises UserError if nothing was checked.
     """
-    check_base(request, base)
+    check_base_flag(request, base)
     if fixing is not None:  # a dry run must not write to the cache
         request = replace(request, uses_cache=False)
-    wanted = replace(parse_outputs(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
-    level, day = parse_severity(fail_on), resolve_day(today)
+    wanted = replace(parse_format_flags(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
+    level, day = parse_severity_flag(fail_on), resolve_day(today)
     if fixing is not None:
-        fix_files(request, fixing, wanted.words, sys.stderr)
+        fix_files_selected_by_flags(request, fixing, wanted.words, sys.stderr)
     if wanted.is_for_people and base is None and observing is None:
         request = replace(request, in_sums=True)
     passed_over: list[str] = []
@@ -54,21 +54,25 @@ def validate_and_report(
         day,
         passed_over,
         partial(_add_findings_since_base, request, base) if base else None,
-        partial(observe_clusters, request, observing=observing) if observing is not None else None,
+        partial(observe_clusters_for_validate_command, request, observing=observing)
+        if observing is not None
+        else None,
     )
     for sentence in passed_over:
         wanted.words.write(f"no second opinion: {escape_own_line(sentence)}\n")
     if not base:
-        check_something(request, result)
-    publish_reports(build_report(request, result, engines, level), wanted, request.root)
+        require_something_checked(request, result)
+    publish_reports(build_validate_report(request, result, engines, level), wanted, request.root)
     return choose_exit_code(result.findings, level)
 
 
 def _add_findings_since_base(request: Request, base: str, result: Result, folder: Path) -> None:
-    add_since_findings(request, result, base, build_tree_from_folder(request, result, folder))
+    add_findings_for_base_flag(request, result, base, build_tree_from_output_folder(request, result, folder))
 
 
-def build_report(request: Request, result: Result, engines: Sequence[str], level: Severity) -> Report:
+def build_validate_report(
+    request: Request, result: Result, engines: Sequence[str], level: Severity
+) -> Report:
     """Build the report of a result."""
     checked = {
         "specs": result.specs,
@@ -80,7 +84,7 @@ def build_report(request: Request, result: Result, engines: Sequence[str], level
     return Report(tuple(result.findings), checked, tuple(engines), result.files, folder, level)
 
 
-def parse_severity(word: str) -> Severity:
+def parse_severity_flag(word: str) -> Severity:
     """Return the severity of a flag. Raises UserError."""
     level = next((severity for severity in Severity if severity.word == word), None)
     if level is None:

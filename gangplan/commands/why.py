@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from gangplan.commands.common import choose_exit_code, print_findings
+from gangplan.commands.common import choose_exit_code, print_findings_to_stderr
 from gangplan.errors import Exit, UserError
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request, require_objects
+from gangplan.pipeline.request import Request, require_objects_in_scope
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.provenance.lookup import explain_line, parse_file_line
-from gangplan.report.origins import render_origins_text
-from gangplan.report.provenance import render_answer_text
+from gangplan.provenance.lookup import explain_provenance_of_line, parse_file_line
+from gangplan.report.origins import render_value_origins_text
+from gangplan.report.provenance import render_line_answer_text
 from gangplan.workspace import Workspace, load_workspace
 
 
@@ -25,24 +25,26 @@ def why(request: Request, what: str) -> Exit:
     """
     place = parse_file_line(what)
     if place is not None:
-        answer = explain_line(replace(request, specs=()), *place)
+        answer = explain_provenance_of_line(replace(request, specs=()), *place)
         errors = [finding for finding in answer.findings if finding.is_error]
-        print_findings(errors)
-        sys.stdout.write(render_answer_text(answer))
+        print_findings_to_stderr(errors)
+        sys.stdout.write(render_line_answer_text(answer))
         return choose_exit_code(errors)
     workspace = load_workspace(request.root)
-    _check_spec(workspace, what)
+    _check_why_argument_is_spec(workspace, what)
     result = preview_render(replace(request, specs=(what,)), workspace)
-    require_objects(request, result, "explained")
-    print_findings(result.findings)
-    alike = _find_repeated_trial_paths(result.runs)
-    sys.stdout.write("\n".join(render_origins_text(run) for run in result.runs if run.path not in alike))
+    require_objects_in_scope(request, result, "explained")
+    print_findings_to_stderr(result.findings)
+    alike = _find_repeated_trials_for_why_command(result.runs)
+    sys.stdout.write(
+        "\n".join(render_value_origins_text(run) for run in result.runs if run.path not in alike)
+    )
     if alike:
         sys.stdout.write(f"and {len(alike)} more trials, which differ in their values\n")
     return choose_exit_code(result.findings)
 
 
-def _find_repeated_trial_paths(runs: Iterable[PlannedRun]) -> set[str]:
+def _find_repeated_trials_for_why_command(runs: Iterable[PlannedRun]) -> set[str]:
     """Return the paths of all trials of a sweep on a cluster except the first one."""
     first: dict[tuple[str, str], str] = {}
     trials = [run for run in runs if run.unit.job.trial is not None]
@@ -53,7 +55,7 @@ def _find_repeated_trial_paths(runs: Iterable[PlannedRun]) -> set[str]:
     }
 
 
-def _check_spec(workspace: Workspace, what: str) -> None:
+def _check_why_argument_is_spec(workspace: Workspace, what: str) -> None:
     """Raise UserError for a file that exists but is not a spec: only its lines have origins."""
     for start in (Path.cwd(), workspace.root):
         path = (start / what).resolve()

@@ -33,10 +33,10 @@ class OperationsText:
         """Convert a place in the text to a place in the file."""
         if self.outer is None:
             return inner
-        return locate_embedded(self.outer, self.at, self.inline, inner)
+        return locate_embedded_patch_text(self.outer, self.at, self.inline, inner)
 
 
-def locate_embedded(outer: Document, at: FieldPath, inline: str, inner: Location) -> Location:
+def locate_embedded_patch_text(outer: Document, at: FieldPath, inline: str, inner: Location) -> Location:
     """Convert a place in a text that is embedded in a document to a place in the document's file."""
     lines = inline.split("\n")
     if not 0 < inner.line <= len(lines):
@@ -83,7 +83,7 @@ class PatchOperation:
         return self.text.where(tuple(way))
 
 
-def find_operations_problem(value: Any) -> tuple[str, FieldPath]:
+def find_patch_operations_problem(value: Any) -> tuple[str, FieldPath]:
     """Return what is wrong with the operations of a patch, and where; the text is empty if nothing is."""
     if isinstance(value, dict):
         return "this is a strategic merge; on custom resources it replaces whole lists", ()
@@ -97,14 +97,14 @@ def find_operations_problem(value: Any) -> tuple[str, FieldPath]:
         ):
             return (
                 f"each operation needs an op ({', '.join(sorted(OPS))}) and a path",
-                _locate_invalid_operation_field(index, operation),
+                _locate_invalid_patch_operation_field(index, operation),
             )
-        if found := _explain_forbidden_operation(operation):
+        if found := _explain_forbidden_patch_operation(operation):
             return found[0], (index, found[1])
     return "", ()
 
 
-def _locate_invalid_operation_field(index: int, operation: Any) -> FieldPath:
+def _locate_invalid_patch_operation_field(index: int, operation: Any) -> FieldPath:
     """Return the path of the invalid part of an operation."""
     if not isinstance(operation, dict):
         return (index,)
@@ -113,7 +113,7 @@ def _locate_invalid_operation_field(index: int, operation: Any) -> FieldPath:
     return (index, "path")
 
 
-def _explain_forbidden_operation(operation: dict[str, Any]) -> tuple[str, str] | None:
+def _explain_forbidden_patch_operation(operation: dict[str, Any]) -> tuple[str, str] | None:
     """Return why an operation would break what others rely on, and the field at fault; None if it is safe."""
     op, source = operation["op"], operation.get("from")
     if op in ("copy", "move") and f"{operation['path']}/".startswith(f"{source}/"):

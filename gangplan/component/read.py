@@ -15,10 +15,10 @@ from typing import Any
 from gangplan.component.operations import (
     OperationsText,
     PatchOperation,
-    find_operations_problem,
-    locate_embedded,
+    find_patch_operations_problem,
+    locate_embedded_patch_text,
 )
-from gangplan.component.target import Target, TargetError, parse_target
+from gangplan.component.target import Target, TargetError, parse_patch_target
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -92,7 +92,7 @@ class Component:
             best = max(enumerate(around), key=lambda item: (len(item[1].path), item[0]))[1]
             whole = built or body
             if best.path.endswith("/-") and whole is not None:
-                best = _find_appending_operation(around, best, whole, path)
+                best = _find_appending_patch_operation(around, best, whole, path)
             return best.where_written(pointer)
         # For an object as a whole (an empty path), only patches that match it are known to be relevant.
         inside = [
@@ -101,7 +101,7 @@ class Component:
         return inside[-1].where_written(inside[-1].path) if inside else Location(self.file, 1, 1)
 
 
-def _find_appending_operation(
+def _find_appending_patch_operation(
     operations: Sequence[PatchOperation], last: PatchOperation, body: Body, path: FieldPath
 ) -> PatchOperation:
     """Return the operation that appended an entry of a built object, of several that append to its list."""
@@ -113,14 +113,17 @@ def _find_appending_operation(
     except (LookupError, TypeError):
         return last
     appended = [one for one in operations if one.path == last.path]
-    for is_same in (lambda value: value == entry, lambda value: _have_one_name(value, entry)):
+    for is_same in (
+        lambda value: value == entry,
+        lambda value: _matches_entry_of_component_patch(value, entry),
+    ):
         found = [one for one in appended if is_same(one.written.get("value"))]
         if found:
             return found[-1]
     return last
 
 
-def _have_one_name(one: Any, other: Any) -> bool:
+def _matches_entry_of_component_patch(one: Any, other: Any) -> bool:
     return (
         isinstance(one, dict)
         and isinstance(other, dict)
@@ -137,7 +140,7 @@ def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Findin
     document, findings = load_file(root / file, file)
     if document is None:
         return Component(file), findings
-    findings = _check_fields(document)
+    findings = _check_kustomize_component_fields(document)
     if findings:
         return Component(file), findings
     files = {"kustomization.yaml": (root / file).read_bytes()}
@@ -164,7 +167,7 @@ def build_no_match_finding(cluster: str, patch: Patch, jobs: Iterable[str]) -> F
     return Finding(rule, patch.aimed, f"{message}: {why}", help)
 
 
-def _check_fields(document: Document) -> list[Finding]:
+def _check_kustomize_component_fields(document: Document) -> list[Finding]:
     value = document.value
     if not isinstance(value, dict) or value.get("apiVersion") != API_VERSION or value.get("kind") != KIND:
         return [
@@ -216,7 +219,7 @@ def _read_component_patch(
             )
             return None
     try:
-        target = parse_target(entry.get("target"))
+        target = parse_patch_target(entry.get("target"))
     except TargetError as bad:
         findings.append(
             Finding(
@@ -256,7 +259,7 @@ def _read_patch_operations(
         found = [
             Finding(
                 item.rule,
-                locate_embedded(document, at_text, inline, item.where),
+                locate_embedded_patch_text(document, at_text, inline, item.where),
                 f"the patch is not YAML: {item.message}",
                 item.help,
             )
@@ -280,12 +283,12 @@ def _read_patch_operations(
         )
         return None
     findings.extend(found)
-    return text if text is not None and _is_right(text, findings) else None
+    return text if text is not None and _can_kustomize_apply_operations(text, findings) else None
 
 
-def _is_right(text: OperationsText, findings: list[Finding]) -> bool:
+def _can_kustomize_apply_operations(text: OperationsText, findings: list[Finding]) -> bool:
     """Return whether kustomize can be given the operations; otherwise add a finding that says why not."""
-    problem, place = find_operations_problem(text.document.value)
+    problem, place = find_patch_operations_problem(text.document.value)
     if problem:
         help = (
             "Remove the operation; names and namespaces come from the workspace's own files."

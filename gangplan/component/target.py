@@ -67,9 +67,9 @@ class Target:
         meta = body["metadata"]
         if not all(pattern(replace_run_hash(meta.get(field, ""))) for field, pattern in self.name_patterns):
             return False
-        return _matches_selector_terms(self.labels, meta.get("labels", {})) and _matches_selector_terms(
-            self.annotations, meta.get("annotations", {})
-        )
+        return _matches_patch_target_selector(
+            self.labels, meta.get("labels", {})
+        ) and _matches_patch_target_selector(self.annotations, meta.get("annotations", {}))
 
     def job_of(self, jobs: Iterable[str]) -> str:
         """Return the job meant by a name that matches no run: the job's own name, or that and a hash."""
@@ -92,7 +92,7 @@ def replace_run_hash(name: str) -> str:
     return f"{name[:-HASH_LENGTH]}{TARGET_HASH_DIGITS}" if name.endswith(f"-{HASH_PLACEHOLDER}") else name
 
 
-def parse_target(value: Any) -> Target:
+def parse_patch_target(value: Any) -> Target:
     """Parse the target of a patch. Raises TargetError."""
     if not isinstance(value, dict) or not value:
         raise TargetError("the patch has no target; it would have to carry the whole object's name")
@@ -104,20 +104,22 @@ def parse_target(value: Any) -> Target:
             raise TargetError(f"{key} of a target is text", (key,))
     return Target(
         tuple(
-            (key, _compile_target_pattern(key, value[key]))
+            (key, _compile_patch_target_pattern(key, value[key]))
             for key in ("group", "version", "kind")
             if value.get(key)
         ),
         tuple(
-            (key, _compile_target_pattern(key, value[key])) for key in ("name", "namespace") if value.get(key)
+            (key, _compile_patch_target_pattern(key, value[key]))
+            for key in ("name", "namespace")
+            if value.get(key)
         ),
-        _parse_selector_terms("labelSelector", value.get("labelSelector", "")),
-        _parse_selector_terms("annotationSelector", value.get("annotationSelector", "")),
+        _parse_patch_target_selector("labelSelector", value.get("labelSelector", "")),
+        _parse_patch_target_selector("annotationSelector", value.get("annotationSelector", "")),
         value.get("name", ""),
     )
 
 
-def _compile_target_pattern(key: str, text: str) -> Search:
+def _compile_patch_target_pattern(key: str, text: str) -> Search:
     try:
         return compile_search(f"^(?:{text})$")
     except (PatternError, UnknownScriptError) as bad:
@@ -126,7 +128,7 @@ def _compile_target_pattern(key: str, text: str) -> Search:
         ) from None
 
 
-def _parse_selector_terms(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def _parse_patch_target_selector(key: str, text: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """Parse the terms of a selector into (label, operator, values)."""
     terms: list[tuple[str, str, tuple[str, ...]]] = []
     for part in re.split(r",(?![^(]*\))", text):
@@ -145,7 +147,7 @@ def _parse_selector_terms(key: str, text: str) -> tuple[tuple[str, str, tuple[st
     return tuple(terms)
 
 
-def _matches_selector_terms(
+def _matches_patch_target_selector(
     terms: tuple[tuple[str, str, tuple[str, ...]], ...], labels: dict[str, str]
 ) -> bool:
     for label, operator, values in terms:

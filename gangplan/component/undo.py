@@ -77,7 +77,7 @@ class OperationStates:
             for operation in patch.operations if hit else ():
                 state = list(self.states[-1])
                 for index in hit:
-                    state[index] = _apply_patch_operation(state[index], operation)
+                    state[index] = _apply_json6902_operation(state[index], operation)
                 self.operations.append(operation)
                 self.states.append(state)
 
@@ -98,13 +98,13 @@ def _strip_list_indices(key: ProblemKey) -> tuple[Any, ...]:
     return key[0], tuple(step for step in key[1] if isinstance(step, str))
 
 
-def _apply_patch_operation(body: Body, operation: PatchOperation) -> Body:
+def _apply_json6902_operation(body: Body, operation: PatchOperation) -> Body:
     """Return the object with one more operation applied; the same object if the operation changes nothing."""
     written = operation.written
     found = deepcopy(body)
     try:
         if operation.op in ("move", "copy"):
-            value = deepcopy(_get_value_at_pointer(found, _split_json_pointer(written["from"])))
+            value = deepcopy(_get_value_at_json_pointer(found, _split_json_pointer(written["from"])))
             if operation.op == "move":
                 _delete_value_at_pointer(found, _split_json_pointer(written["from"]))
         else:
@@ -112,7 +112,7 @@ def _apply_patch_operation(body: Body, operation: PatchOperation) -> Body:
         if operation.op in ("remove", "replace"):
             _delete_value_at_pointer(found, _split_json_pointer(operation.path))
         if operation.op in ("add", "replace", "move", "copy"):
-            _insert_value_at_pointer(found, _split_json_pointer(operation.path), value)
+            _insert_value_at_json_pointer(found, _split_json_pointer(operation.path), value)
     except (LookupError, TypeError, ValueError):
         return body
     return body if found == body else found
@@ -122,19 +122,19 @@ def _split_json_pointer(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
-def _get_value_at_pointer(value: Any, steps: Sequence[str]) -> Any:
+def _get_value_at_json_pointer(value: Any, steps: Sequence[str]) -> Any:
     for step in steps:
         value = value[int(step) if isinstance(value, list) else step]
     return value
 
 
 def _delete_value_at_pointer(value: Any, steps: Sequence[str]) -> None:
-    inside = _get_value_at_pointer(value, steps[:-1])
+    inside = _get_value_at_json_pointer(value, steps[:-1])
     del inside[int(steps[-1]) if isinstance(inside, list) else steps[-1]]
 
 
-def _insert_value_at_pointer(value: Any, steps: Sequence[str], new: Any) -> None:
-    inside = _get_value_at_pointer(value, steps[:-1])
+def _insert_value_at_json_pointer(value: Any, steps: Sequence[str], new: Any) -> None:
+    inside = _get_value_at_json_pointer(value, steps[:-1])
     if not isinstance(inside, list):
         inside[steps[-1]] = new
     else:

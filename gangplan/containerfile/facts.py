@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from gangplan.containerfile.parse import (
     Instruction,
     Stage,
-    expand_build_variables,
+    expand_containerfile_variables,
     find_here_documents,
     parse_containerfile,
-    resolve_last_stage,
-    split_stages,
+    resolve_last_containerfile_stage,
+    split_containerfile_stages,
     split_variables,
 )
-from gangplan.containerfile.shell import find_in_order
+from gangplan.containerfile.shell import find_ordered_patterns_in_command
 from gangplan.records import dataclass
 
 # Packages of Debian 12 and 13, RHEL 9, Alpine 3.20, conda-forge and PyPI that install an MPI, and sources.
@@ -82,15 +82,15 @@ def read_containerfile_facts(text: str, read: Callable[[str], str | None]) -> Co
     `read` returns the text of a file by its path from the Containerfile, or None.
     """
     every = parse_containerfile(text)
-    given, found = split_stages(every)
-    base, own = resolve_last_stage(found)
+    given, found = split_containerfile_stages(every)
+    base, own = resolve_last_containerfile_stage(found)
     known = dict(given)
     user, by = "", None
     for one in own:
         if one.name in ("ARG", "ENV"):
             known |= dict(split_variables(one))
         elif one.name == "USER":
-            user, by = expand_build_variables(one.text, known), one
+            user, by = expand_containerfile_variables(one.text, known), one
     return ContainerfileFacts(
         base,
         "$" in base,
@@ -99,25 +99,29 @@ def read_containerfile_facts(text: str, read: Callable[[str], str | None]) -> Co
         tuple(found),
         user,
         by,
-        tuple(_find_installed_mpis(own, known)),
+        tuple(_find_mpis_installed_by_instructions(own, known)),
         any(_is_ssh_install_instruction(one, _SERVER) for one in own),
         any(_is_ssh_install_instruction(one, _CLIENT) for one in own),
         tuple(_list_uids(own)),
-        tuple(_list_copied_files(own, read)),
+        tuple(_list_files_copied_by_instructions(own, read)),
     )
 
 
 def _list_uids(own: Sequence[Instruction]) -> Iterator[int]:
     for one in own:
         for piece in one.pieces if one.name == "RUN" else ():
-            yield from (int(match["uid"]) for _, match in find_in_order(piece.text, _ADDER, _UID))
+            yield from (
+                int(match["uid"]) for _, match in find_ordered_patterns_in_command(piece.text, _ADDER, _UID)
+            )
 
 
 def _is_ssh_install_instruction(one: Instruction, pattern: re.Pattern[str]) -> bool:
     return one.name == "RUN" and any(True for _ in one.find(pattern))
 
 
-def _find_installed_mpis(own: Sequence[Instruction], known: dict[str, str]) -> Iterator[BuiltMpi]:
+def _find_mpis_installed_by_instructions(
+    own: Sequence[Instruction], known: dict[str, str]
+) -> Iterator[BuiltMpi]:
     stated = next((value for name, value in known.items() if _VERSION.match(name)), "")
     for one in own:
         if one.name not in ("RUN", "ADD"):
@@ -129,7 +133,9 @@ def _find_installed_mpis(own: Sequence[Instruction], known: dict[str, str]) -> I
                 yield BuiltMpi(family, version, line, column)
 
 
-def _list_copied_files(own: Sequence[Instruction], read: Callable[[str], str | None]) -> Iterator[CopiedFile]:
+def _list_files_copied_by_instructions(
+    own: Sequence[Instruction], read: Callable[[str], str | None]
+) -> Iterator[CopiedFile]:
     for one in own:
         if one.name not in ("COPY", "ADD"):
             continue

@@ -23,7 +23,7 @@ _BUILT_ON_THESE = re.compile(
 )
 
 
-def check_fips_base(
+def check_fips_base_of_containerfile(
     file: str, facts: ContainerfileFacts, image: Image | None, name: str
 ) -> Iterator[Finding]:
     """Check that an image with `fips: true` in the catalog has no base that is known to be unfit for it."""

@@ -6,13 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts, read_containerfile_facts
-from gangplan.containerfile.fips import check_fips_base
+from gangplan.containerfile.fips import check_fips_base_of_containerfile
 from gangplan.containerfile.parse import ContainerfileError, Instruction
-from gangplan.containerfile.requirements import check_requirements_files
-from gangplan.containerfile.secrets import check_keys, check_secrets
-from gangplan.containerfile.shell import find_in_order
-from gangplan.containerfile.ssh import check_ssh
-from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
+from gangplan.containerfile.requirements import check_copied_pip_requirements_files
+from gangplan.containerfile.secrets import check_keys_in_containerfile, check_secrets_in_containerfile
+from gangplan.containerfile.shell import find_ordered_patterns_in_command
+from gangplan.containerfile.ssh import check_ssh_in_containerfile
+from gangplan.containerfile.told import (
+    build_instruction_finding,
+    build_lint_finding,
+    find_matching_instruction_lines,
+)
 from gangplan.containerfile.users import find_root_names, is_root_user
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
@@ -66,21 +70,21 @@ def lint_containerfile(
         yield build_lint_finding(CONTAINERFILE_UNREADABLE, file, error.line, 1, error.message)
         return
     for check in (
-        _check_image_user,
-        _check_base_image_digests,
-        check_secrets,
-        check_keys,
-        _check_build_commands,
-        _check_entrypoint_form,
+        _check_user_instruction,
+        _check_digests_in_from_instructions,
+        check_secrets_in_containerfile,
+        check_keys_in_containerfile,
+        _check_commands_of_instructions,
+        _check_entrypoint_instruction_form,
     ):
         yield from check(file, facts)
-    yield from check_ssh(file, facts)
-    yield from check_requirements_files(file, facts, read)
-    yield from check_fips_base(file, facts, image, name)
-    yield from _check_installed_mpi(file, facts, image, name)
+    yield from check_ssh_in_containerfile(file, facts)
+    yield from check_copied_pip_requirements_files(file, facts, read)
+    yield from check_fips_base_of_containerfile(file, facts, image, name)
+    yield from _check_mpi_installed_by_containerfile(file, facts, image, name)
 
 
-def _check_image_user(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def _check_user_instruction(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     if facts.user_by is not None:
         if is_root_user(facts.user, find_root_names(facts.instructions)):
             yield build_instruction_finding(CONTAINERFILE_ROOT, file, facts.user_by, "the image ends as root")
@@ -94,7 +98,7 @@ def _check_image_user(file: str, facts: ContainerfileFacts) -> Iterator[Finding]
         )
 
 
-def _check_base_image_digests(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def _check_digests_in_from_instructions(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     named = set()
     for stage in facts.stages:
         base = stage.base
@@ -105,10 +109,10 @@ def _check_base_image_digests(file: str, facts: ContainerfileFacts) -> Iterator[
         named.add(stage.name.lower())
 
 
-def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def _check_commands_of_instructions(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     for one in facts.instructions:
         if one.name in ("RUN", "ENV", "ENTRYPOINT", "CMD"):
-            yield from find_matching_lines(
+            yield from find_matching_instruction_lines(
                 CONTAINERFILE_RUN_AS_ROOT, file, one, _AS_ROOT, lambda match: f"{match[0]} is set"
             )
         words = one.text.split()
@@ -126,39 +130,39 @@ def _check_build_commands(file: str, facts: ContainerfileFacts) -> Iterator[Find
             )
         if one.name != "RUN":
             continue
-        places = _list_places(one, _PASSWORD, "&|;", _ADDER, _ADDED_PASSWORD)
-        yield from _report_lines(CONTAINERFILE_PASSWORD, file, places, "a user gets a password")
-        yield from find_matching_lines(
+        places = _list_places_in_instruction(one, _PASSWORD, "&|;", _ADDER, _ADDED_PASSWORD)
+        yield from _report_instruction_lines(CONTAINERFILE_PASSWORD, file, places, "a user gets a password")
+        yield from find_matching_instruction_lines(
             CONTAINERFILE_PRIVILEGE,
             file,
             one,
             _PRIVILEGE,
             lambda match: f"{match[0].strip()}: the rights are of no use in a pod",
         )
-        yield from find_matching_lines(
+        yield from find_matching_instruction_lines(
             CONTAINERFILE_WRITABLE,
             file,
             one,
             _WRITABLE,
             lambda match: f"{match[0]}: everybody may write there",
         )
-        places = _list_places(one, _RUN_DOWNLOAD, "&;", _DOWNLOAD, _PIPE)
+        places = _list_places_in_instruction(one, _RUN_DOWNLOAD, "&;", _DOWNLOAD, _PIPE)
         says = "a script of the internet is run as it comes"
-        yield from _report_lines(CONTAINERFILE_UNCHECKED, file, places, says)
+        yield from _report_instruction_lines(CONTAINERFILE_UNCHECKED, file, places, says)
 
 
-def _list_places(
+def _list_places_in_instruction(
     one: Instruction, pattern: re.Pattern[str], ends: str, *ordered: re.Pattern[str]
 ) -> Iterator[tuple[int, int]]:
     """Yield where a pattern matches, and where others do in their order before one of the `ends`."""
     for piece in one.pieces:
         for match in pattern.finditer(piece.text):
             yield piece.line, piece.column + match.start()
-        for begin, _ in find_in_order(piece.text, *ordered, ends=ends):
+        for begin, _ in find_ordered_patterns_in_command(piece.text, *ordered, ends=ends):
             yield piece.line, piece.column + begin
 
 
-def _report_lines(
+def _report_instruction_lines(
     rule: Rule, file: str, places: Iterable[tuple[int, int]], message: str
 ) -> Iterator[Finding]:
     """Yield a finding for the first place on each line."""
@@ -166,7 +170,7 @@ def _report_lines(
         yield build_lint_finding(rule, file, line, column, message)
 
 
-def _check_entrypoint_form(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def _check_entrypoint_instruction_form(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     """Check that the last ENTRYPOINT and CMD, which take effect, are not in the shell form."""
     for name in ("ENTRYPOINT", "CMD"):
         found = [one for one in facts.instructions if one.name == name]
@@ -176,7 +180,7 @@ def _check_entrypoint_form(file: str, facts: ContainerfileFacts) -> Iterator[Fin
             )
 
 
-def _check_installed_mpi(
+def _check_mpi_installed_by_containerfile(
     file: str, facts: ContainerfileFacts, image: Image | None, name: str
 ) -> Iterator[Finding]:
     families = {one.family: one for one in facts.mpis}
@@ -196,7 +200,7 @@ def _check_installed_mpi(
         return
     for uid in facts.uids[-1:]:
         if uid != image.user.uid:
-            one, line, column = _find_uid_instruction(facts)
+            one, line, column = _find_run_instruction_with_uid(facts)
             message = f"the user has the number {uid}, and {name} of the catalog says {image.user.uid}"
             yield (
                 build_lint_finding(CONTAINERFILE_UID, file, line, column, message)
@@ -206,7 +210,7 @@ def _check_installed_mpi(
     stated = image.mpi
     if stated is None or len(families) > 1:
         return
-    if not facts.mpis and _has_bare_base(facts) and not _mentions_mpi(facts):
+    if not facts.mpis and _has_bare_base(facts) and not _may_containerfile_install_unknown_mpi(facts):
         begin = next(one for one in reversed(facts.everything) if one.name == "FROM")
         what = f"{stated.implementation} {stated.version}"
         message = f"nothing installs an MPI in {facts.base}, and {name} of the catalog says {what}"
@@ -228,7 +232,7 @@ def _has_bare_base(facts: ContainerfileFacts) -> bool:
     return _BARE.search(repository) is not None and not facts.is_base_given
 
 
-def _mentions_mpi(facts: ContainerfileFacts) -> bool:
+def _may_containerfile_install_unknown_mpi(facts: ContainerfileFacts) -> bool:
     """Return whether a command or copy may install an MPI in a way that gangplan does not know."""
     return any(
         _MENTIONED.search(one.text) or "--from=" in one.text
@@ -237,7 +241,7 @@ def _mentions_mpi(facts: ContainerfileFacts) -> bool:
     )
 
 
-def _find_uid_instruction(facts: ContainerfileFacts) -> tuple[Instruction | None, int, int]:
+def _find_run_instruction_with_uid(facts: ContainerfileFacts) -> tuple[Instruction | None, int, int]:
     pattern = re.compile(r"(?:--uid|-u)[= ]\d+")
     for one in reversed(facts.instructions):
         if one.name == "RUN":

@@ -99,7 +99,7 @@ class Stage:
 def parse_containerfile(text: str) -> list[Instruction]:
     """Parse a Containerfile into its instructions, in order. Raises ContainerfileError."""
     lines = text.replace("\r\n", "\n").removeprefix("\ufeff").split("\n")
-    mark = _read_escape_directive(lines)
+    mark = _read_containerfile_escape_directive(lines)
     found: list[Instruction] = []
     number = 0
     while number < len(lines):
@@ -110,7 +110,9 @@ def parse_containerfile(text: str) -> list[Instruction]:
         name = line.split(None, 1)[0]
         if name.upper() not in KNOWN:
             raise ContainerfileError(f"there is no instruction {name!r}", number + 1)
-        pieces, number = _read_instruction_lines(lines, number, mark, line.index(name) + len(name))
+        pieces, number = _read_containerfile_instruction_lines(
+            lines, number, mark, line.index(name) + len(name)
+        )
         if name.upper() in _WITH_HEREDOCS:
             more, number = _read_here_documents(lines, number, " ".join(piece.text for piece in pieces))
             pieces += more
@@ -120,7 +122,7 @@ def parse_containerfile(text: str) -> list[Instruction]:
     return found
 
 
-def _read_escape_directive(lines: Sequence[str]) -> str:
+def _read_containerfile_escape_directive(lines: Sequence[str]) -> str:
     for line in lines:
         if match := _ESCAPE.match(line):
             return match["mark"]
@@ -129,7 +131,7 @@ def _read_escape_directive(lines: Sequence[str]) -> str:
     return "\\"
 
 
-def _read_instruction_lines(
+def _read_containerfile_instruction_lines(
     lines: Sequence[str], number: int, mark: str, skip: int
 ) -> tuple[list[Piece], int]:
     """Return the lines of an instruction without its here-documents, and the index of the line after it."""
@@ -181,7 +183,7 @@ def _read_here_documents(lines: Sequence[str], number: int, text: str) -> tuple[
     return pieces, number
 
 
-def split_stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[Stage]]:
+def split_containerfile_stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], list[Stage]]:
     """Return the defaults of the ARGs before the first FROM, and the stages. Raises ContainerfileError."""
     given: dict[str, str] = {}
     found: list[tuple[str, str, Instruction, list[Instruction]]] = []
@@ -190,12 +192,14 @@ def split_stages(instructions: Sequence[Instruction]) -> tuple[dict[str, str], l
             match = _FROM.match(one.text)
             if match is None:
                 raise ContainerfileError("FROM names one image, and AS a name", one.line)
-            found.append((expand_build_variables(match["image"], given), match["name"] or "", one, []))
+            found.append(
+                (expand_containerfile_variables(match["image"], given), match["name"] or "", one, [])
+            )
         elif found:
             found[-1][3].append(one)
         elif one.name == "ARG":
             for name, value in split_variables(one):
-                given[name] = expand_build_variables(value, given)
+                given[name] = expand_containerfile_variables(value, given)
         else:
             raise ContainerfileError(f"{one.name} comes before the first FROM", one.line)
     return given, [Stage(base, name, begin, tuple(rest)) for base, name, begin, rest in found]
@@ -209,7 +213,7 @@ def split_variables(one: Instruction) -> Iterator[tuple[str, str]]:
         yield words[0], words[1]
 
 
-def resolve_last_stage(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
+def resolve_last_containerfile_stage(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, ...]]:
     """Return the base image of the last stage in the end, and all instructions that lead to the stage."""
     named = {stage.name.lower(): stage for stage in found if stage.name}
     stage, parts, seen = found[-1], list(found[-1].instructions), {id(found[-1])}
@@ -220,7 +224,7 @@ def resolve_last_stage(found: Sequence[Stage]) -> tuple[str, tuple[Instruction, 
     return stage.base, tuple(parts)
 
 
-def expand_build_variables(text: str, given: dict[str, str]) -> str:
+def expand_containerfile_variables(text: str, given: dict[str, str]) -> str:
     """Return a text with its variables replaced; a variable without a value stays as it is written."""
 
     def value(match: re.Match[str]) -> str:

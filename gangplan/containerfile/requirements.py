@@ -20,7 +20,7 @@ _EXACT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[^]]*\])?\s*===?\s*[\w.!+-]+\s*(?:;
 _FIXED = re.compile(r"#(?:[^#]*&)?sha(?:256|384|512)=[0-9a-f]{64,}|@[0-9a-f]{40}(?:[#\s]|$)|--hash[= ]sha")
 
 
-def check_requirements_files(
+def check_copied_pip_requirements_files(
     file: str, facts: ContainerfileFacts, read: Callable[[str], str | None]
 ) -> Iterator[Finding]:
     """Check the requirements files that a Containerfile copies, and their .in sources, at their own lines."""
@@ -30,13 +30,13 @@ def check_requirements_files(
     for name in dict.fromkeys((*names, *sources)):
         text = read(name)
         beside = f"{folder}/{name}" if folder else name
-        for line, words in _list_requirement_lines(text or ""):
+        for line, words in _list_pip_requirement_lines(text or ""):
             if not _is_exact(words):
                 message = f"'{words[:80]}' does not say which version is installed"
                 yield build_lint_finding(CONTAINERFILE_REQUIREMENT_OPEN, beside, line, 1, message)
 
 
-def _list_requirement_lines(text: str) -> Iterator[tuple[int, str]]:
+def _list_pip_requirement_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the first line and text of each requirement; options are skipped, except -e and --editable."""
     whole, begin = "", 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts
 from gangplan.containerfile.parse import Instruction, split_variables
-from gangplan.containerfile.shell import find_in_order, hide_read_text
-from gangplan.containerfile.told import build_instruction_finding, build_lint_finding, find_matching_lines
+from gangplan.containerfile.shell import find_ordered_patterns_in_command, hide_text_read_by_instruction
+from gangplan.containerfile.told import (
+    build_instruction_finding,
+    build_lint_finding,
+    find_matching_instruction_lines,
+)
 from gangplan.findings import Finding
 from gangplan.model.secret_forms import FORMS
 from gangplan.rules.containerfiles import CONTAINERFILE_KEY, CONTAINERFILE_SECRET
@@ -42,7 +46,7 @@ _NO_KEY = re.compile(
 )
 
 
-def check_secrets(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def check_secrets_in_containerfile(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     """Check variables by their names, and all instructions for tokens and passwords by their form."""
     for one in facts.instructions:
         named = list(_list_secret_variables(one)) if one.name in ("ENV", "ARG") else []
@@ -54,7 +58,7 @@ def check_secrets(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
 
 
 def _check_secret_forms(file: str, one: Instruction, says: str) -> Iterator[Finding]:
-    yield from find_matching_lines(CONTAINERFILE_SECRET, file, one, _SECRET, lambda _: says)
+    yield from find_matching_instruction_lines(CONTAINERFILE_SECRET, file, one, _SECRET, lambda _: says)
 
 
 def _list_secret_variables(one: Instruction) -> Iterator[str]:
@@ -63,17 +67,17 @@ def _list_secret_variables(one: Instruction) -> Iterator[str]:
             yield name
 
 
-def check_keys(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def check_keys_in_containerfile(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     """Check for keys that are written, made or copied."""
     for whole in facts.instructions:
-        one = hide_read_text(whole) if whole.name == "RUN" else whole
-        yield from find_matching_lines(
+        one = hide_text_read_by_instruction(whole) if whole.name == "RUN" else whole
+        yield from find_matching_instruction_lines(
             CONTAINERFILE_KEY, file, one, _PRIVATE_KEY, lambda _: "a private key is written into the image"
         )
         if one.name == "RUN":
-            yield from _check_made_keys(file, one)
+            yield from _check_keys_made_by_instruction(file, one)
     for copied in facts.copied:
-        if _is_key(copied.source, copied.target):
+        if _is_key_copied_by_instruction(copied.source, copied.target):
             yield build_instruction_finding(
                 CONTAINERFILE_KEY,
                 file,
@@ -82,17 +86,17 @@ def check_keys(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
             )
 
 
-def _check_made_keys(file: str, one: Instruction) -> Iterator[Finding]:
+def _check_keys_made_by_instruction(file: str, one: Instruction) -> Iterator[Finding]:
     says = "a key is made while the image is built"
-    yield from find_matching_lines(CONTAINERFILE_KEY, file, one, _KEYGEN, lambda _: says)
+    yield from find_matching_instruction_lines(CONTAINERFILE_KEY, file, one, _KEYGEN, lambda _: says)
     for piece in one.pieces:
-        for begin, _ in find_in_order(piece.text, _OPENSSL, _NEW_KEY):
+        for begin, _ in find_ordered_patterns_in_command(piece.text, _OPENSSL, _NEW_KEY):
             yield build_lint_finding(CONTAINERFILE_KEY, file, piece.line, piece.column + begin, says)
     text = one.text
-    if any(find_in_order(text, _APT, _INSTALL, _SERVER)) and not any(
-        find_in_order(text, _REMOVE, _HOST_KEYS)
+    if any(find_ordered_patterns_in_command(text, _APT, _INSTALL, _SERVER)) and not any(
+        find_ordered_patterns_in_command(text, _REMOVE, _HOST_KEYS)
     ):
-        yield from find_matching_lines(
+        yield from find_matching_instruction_lines(
             CONTAINERFILE_KEY,
             file,
             one,
@@ -103,7 +107,7 @@ def _check_made_keys(file: str, one: Instruction) -> Iterator[Finding]:
         )
 
 
-def _is_key(source: str, target: str) -> bool:
+def _is_key_copied_by_instruction(source: str, target: str) -> bool:
     """Return whether a copied file or folder is, or may be, a key of SSH or TLS."""
     if _KEY_FILE.search(source) or _KEY_FILE.search(target) or _KEY_FOLDER.search(source):
         return True

@@ -41,7 +41,7 @@ class Word:
         return re.sub(r"['\"\\]", "", self.text)
 
 
-def split_commands(text: str) -> Iterator[list[Word]]:
+def split_commands_of_run_instruction(text: str) -> Iterator[list[Word]]:
     """Yield the words of each simple command of a line of shell, without comments."""
     command: list[Word] = []
     start, at = -1, 0
@@ -65,24 +65,24 @@ def split_commands(text: str) -> Iterator[list[Word]]:
         yield command
 
 
-def list_commands(one: Instruction) -> Iterator[tuple[Piece, str, tuple[str, ...]]]:
+def list_commands_of_instruction(one: Instruction) -> Iterator[tuple[Piece, str, tuple[str, ...]]]:
     """Yield each command of an instruction: the line where it starts, its program and its other words."""
     is_json = bool(one.words)
-    for group in _group_lines(one):
+    for group in _group_lines_of_run_instruction(one):
         ends: list[tuple[int, Piece]] = []
         length = 0
         for piece in group:
             length += len(piece.text) + 1
             ends.append((length, piece))
         at = 0
-        for command in split_commands(_read_line(group, is_json)):
+        for command in split_commands_of_run_instruction(_read_line(group, is_json)):
             name, rest = _split_program(command)
             while ends[at][0] <= command[0].start:
                 at += 1
             yield ends[at][1], name, tuple(word.bare for word in rest)
 
 
-def find_in_order(
+def find_ordered_patterns_in_command(
     text: str, *patterns: re.Pattern[str], ends: str = "&|;"
 ) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield the matches of the last pattern after matches of the others, within one command of a text.
@@ -101,14 +101,14 @@ def find_in_order(
                 yield begin, match
 
 
-def hide_read_text(one: Instruction) -> Instruction:
+def hide_text_read_by_instruction(one: Instruction) -> Instruction:
     """Return the instruction with spaces for what its commands look for and for comments; places stay."""
     pieces: list[Piece] = []
     is_json = bool(one.words)
-    for group in _group_lines(one):
+    for group in _group_lines_of_run_instruction(one):
         text = "\n".join(piece.text for piece in group)
         shown = list(text)
-        for start, end in _find_hidden(_read_line(group, is_json)):
+        for start, end in _find_hidden_parts_of_run_instruction(_read_line(group, is_json)):
             shown[start:end] = [char if char == "\n" else " " for char in shown[start:end]]
         lines = (
             "".join(shown).replace("\\n", "  ").split("\n")
@@ -120,7 +120,7 @@ def hide_read_text(one: Instruction) -> Instruction:
     return Instruction(one.name, tuple(pieces))
 
 
-def _group_lines(one: Instruction) -> Iterator[list[Piece]]:
+def _group_lines_of_run_instruction(one: Instruction) -> Iterator[list[Piece]]:
     """Yield the lines that the shell reads as one: continued lines, and each line of a here-document."""
     group: list[Piece] = []
     for piece in one.pieces:
@@ -145,24 +145,27 @@ def _split_program(command: list[Word]) -> tuple[str, list[Word]]:
     return "", []
 
 
-def _find_hidden(text: str, is_nested: bool = False) -> Iterator[tuple[int, int]]:
+def _find_hidden_parts_of_run_instruction(text: str, is_nested: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the parts of a line of shell that write nothing."""
     end = 0
-    for command in split_commands(text):
+    for command in split_commands_of_run_instruction(text):
         name, words = _split_program(command)
         end = command[-1].start + len(command[-1].text)
         only_reads = name in _READERS or (
             name == "sshd" and any(re.match(r"-[dD]*[TtG]", one.bare) for one in words)
         )
         if name in ("sed", "perl"):
-            for at, script in _list_scripts(words):
-                yield from ((at + begin, at + stop) for begin, stop in _find_patterns(script))
+            for at, script in _list_sed_scripts_of_run_instruction(words):
+                yield from ((at + begin, at + stop) for begin, stop in _find_patterns_of_sed_script(script))
             continue
         for word in words if name else command:
             if only_reads:
                 parts: Iterator[tuple[int, int]] = iter([(0, len(word.text))])
             elif name in _SHELLS and word.text[0] in "'\"" and not is_nested:
-                parts = ((begin + 1, stop + 1) for begin, stop in _find_hidden(word.text[1:-1], True))
+                parts = (
+                    (begin + 1, stop + 1)
+                    for begin, stop in _find_hidden_parts_of_run_instruction(word.text[1:-1], True)
+                )
             else:
                 parts = (match.span() for match in _COMMENT.finditer(word.text))
             yield from ((word.start + begin, word.start + stop) for begin, stop in parts)
@@ -170,7 +173,7 @@ def _find_hidden(text: str, is_nested: bool = False) -> Iterator[tuple[int, int]
         yield end + rest, len(text)
 
 
-def _list_scripts(words: list[Word]) -> Iterator[tuple[int, str]]:
+def _list_sed_scripts_of_run_instruction(words: list[Word]) -> Iterator[tuple[int, str]]:
     """Yield the scripts among the words of sed or perl, with their places; the other words are files."""
     has_option, is_next = any(_SCRIPT.match(word.bare) for word in words), False
     for word in words:
@@ -186,7 +189,7 @@ def _list_scripts(words: list[Word]) -> Iterator[tuple[int, str]]:
             is_next = option is not None
 
 
-def _find_patterns(script: str) -> Iterator[tuple[int, int]]:
+def _find_patterns_of_sed_script(script: str) -> Iterator[tuple[int, int]]:
     """Yield the addresses and patterns of a script of sed, and comments that it writes."""
     at = 0
     while at < len(script):
@@ -200,18 +203,18 @@ def _find_patterns(script: str) -> Iterator[tuple[int, int]]:
             middle = _find_delimiter(script, at + 2, after)
             end = _find_delimiter(script, middle + 1, after)
             yield at + 2, middle
-            yield from _find_written_comments(script, middle + 1, end)
+            yield from _find_comments_written_by_sed(script, middle + 1, end)
             at = end + 1
             while at < len(script) and script[at] in "gpiImMew0123456789":
                 at += 1
         elif char in "aic" and at + 1 < len(script):
-            yield from _find_written_comments(script, at + 1, len(script))
+            yield from _find_comments_written_by_sed(script, at + 1, len(script))
             return
         else:
             at += 1
 
 
-def _find_written_comments(script: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_comments_written_by_sed(script: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     at = start
     while at < end:
         line_end = script.find("\\n", at, end)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from gangplan.containerfile.facts import ContainerfileFacts, CopiedFile
 from gangplan.containerfile.parse import Instruction
-from gangplan.containerfile.shell import find_in_order, hide_read_text
-from gangplan.containerfile.told import build_lint_finding, find_matching_lines
+from gangplan.containerfile.shell import find_ordered_patterns_in_command, hide_text_read_by_instruction
+from gangplan.containerfile.told import build_lint_finding, find_matching_instruction_lines
 from gangplan.findings import Finding
 from gangplan.rules.containerfiles import (
     CONTAINERFILE_HOST_KEYS,
@@ -34,7 +34,7 @@ _HOST_KEYS_NAME = re.compile(r"(?i)\bStrictHostKeyChecking\b")
 _GROUP_AND_NO = re.compile(r"(?i)\\\d ?(?:no|off|accept-new)\b")
 
 
-def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
+def check_ssh_in_containerfile(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
     """Check the SSH settings in copied files, at their own lines, and in instructions."""
     folder = file.rpartition("/")[0]
     accepts = False
@@ -44,19 +44,19 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
             continue
         beside = file if not copied.source else f"{folder}/{copied.source}" if folder else copied.source
         accepts = accepts or bool(_HOST_KEYS.search(copied.text))
-        yield from _check_ssh_configuration(beside, copied)
+        yield from _check_ssh_config_copied_into_image(beside, copied)
     for whole in facts.instructions:
-        one = hide_read_text(whole) if whole.name == "RUN" else whole
+        one = hide_text_read_by_instruction(whole) if whole.name == "RUN" else whole
         accepts = accepts or any(True for _ in one.find(_HOST_KEYS)) or _accepts_by_sed(whole)
         if one.name == "RUN":
-            yield from find_matching_lines(
+            yield from find_matching_instruction_lines(
                 CONTAINERFILE_PASSWORD,
                 file,
                 one,
                 _ALLOWS,
                 lambda match: f"{match['option']} is switched on",
             )
-            yield from find_matching_lines(
+            yield from find_matching_instruction_lines(
                 CONTAINERFILE_ROOT_LOGIN,
                 file,
                 one,
@@ -64,9 +64,9 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
                 lambda match: f"{match[0]} is written into a configuration",
             )
             if "ssh" in whole.text:
-                yield from _check_ssh_ports(file, one.find(_PORT))
+                yield from _check_sshd_ports_in_containerfile(file, one.find(_PORT))
         if one.name in ("RUN", "CMD", "ENTRYPOINT"):
-            yield from _check_ssh_ports(file, _list_sshd_ports(one))
+            yield from _check_sshd_ports_in_containerfile(file, _list_sshd_ports(one))
         elif one.name == "EXPOSE":
             for line, column, match in one.find(_EXPOSED):
                 if match["port"] == "22":
@@ -79,11 +79,15 @@ def check_ssh(file: str, facts: ContainerfileFacts) -> Iterator[Finding]:
 
 def _accepts_by_sed(one: Instruction) -> bool:
     return any(
-        True for piece in one.pieces for _ in find_in_order(piece.text, _HOST_KEYS_NAME, _GROUP_AND_NO)
+        True
+        for piece in one.pieces
+        for _ in find_ordered_patterns_in_command(piece.text, _HOST_KEYS_NAME, _GROUP_AND_NO)
     )
 
 
-def _check_ssh_ports(file: str, found: Iterable[tuple[int, int, re.Match[str]]]) -> Iterator[Finding]:
+def _check_sshd_ports_in_containerfile(
+    file: str, found: Iterable[tuple[int, int, re.Match[str]]]
+) -> Iterator[Finding]:
     for line, column, match in found:
         if int(match["port"]) < 1024:
             yield build_lint_finding(
@@ -93,11 +97,11 @@ def _check_ssh_ports(file: str, found: Iterable[tuple[int, int, re.Match[str]]])
 
 def _list_sshd_ports(one: Instruction) -> Iterator[tuple[int, int, re.Match[str]]]:
     for piece in one.pieces:
-        for begin, match in find_in_order(piece.text, _SSHD, _SSHD_PORT):
+        for begin, match in find_ordered_patterns_in_command(piece.text, _SSHD, _SSHD_PORT):
             yield piece.line, piece.column + begin, match
 
 
-def _check_ssh_configuration(file: str, copied: CopiedFile) -> Iterator[Finding]:
+def _check_ssh_config_copied_into_image(file: str, copied: CopiedFile) -> Iterator[Finding]:
     """Check the lines of a configuration file of sshd or ssh (sshd_config(5))."""
     text = copied.text or ""
     is_server = "sshd" in copied.source or "sshd" in copied.target

@@ -21,7 +21,7 @@ def build_instruction_finding(rule: Rule, file: str, one: Instruction, message: 
     return build_lint_finding(rule, file, place.line if place else 1, place.column if place else 1, message)
 
 
-def find_matching_lines(
+def find_matching_instruction_lines(
     rule: Rule, file: str, one: Instruction, pattern: re.Pattern[str], says: Callable[[re.Match[str]], str]
 ) -> Iterator[Finding]:
     """Yield a finding for each line of an instruction that matches the pattern."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gangplan.containerfile.parse import Instruction
-from gangplan.containerfile.shell import list_commands
+from gangplan.containerfile.shell import list_commands_of_instruction
 
 _ADDERS = frozenset(("useradd", "adduser", "usermod"))
 # Options of useradd and usermod (shadow 4.17) that have a value.
@@ -49,18 +49,23 @@ def is_root_user(user: str, names: frozenset[str]) -> bool:
 
 def find_root_names(instructions: Sequence[Instruction]) -> frozenset[str]:
     """Return the names that commands give to uid 0."""
-    return frozenset(name for one in instructions if one.name == "RUN" for name in _list_root_names(one))
+    return frozenset(
+        name
+        for one in instructions
+        if one.name == "RUN"
+        for name in _list_root_users_made_by_instruction(one)
+    )
 
 
-def _list_root_names(one: Instruction) -> Iterator[str]:
-    for _, program, words in list_commands(one):
+def _list_root_users_made_by_instruction(one: Instruction) -> Iterator[str]:
+    for _, program, words in list_commands_of_instruction(one):
         if program in _ADDERS:
-            yield from _list_names_with_zero(words)
+            yield from _list_useradd_names_with_uid_zero(words)
     if "/etc/passwd" in one.text:
         yield from (match["name"] for *_, match in one.find(_ENTRY))
 
 
-def _list_names_with_zero(words: Sequence[str]) -> Iterator[str]:
+def _list_useradd_names_with_uid_zero(words: Sequence[str]) -> Iterator[str]:
     """Yield the names among the words of useradd if they give uid 0."""
     names: list[str] = []
     is_zero, option = False, ""

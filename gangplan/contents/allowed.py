@@ -13,7 +13,7 @@ TableRow = dict[str, Any]
 LIMITS = {"workers": 100, "timeoutHours": 168, "trials": 500, "teamShare": 100}
 
 
-def list_secret_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_secret_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield the Secrets and ConfigMaps of each team's namespace, by the names that specs use."""
     for team, body in files.teams.items():
         for kind, field in (("Secret", "secrets"), ("ConfigMap", "configMaps")):
@@ -21,7 +21,7 @@ def list_secret_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
                 yield {"name": str(name), "team": team, "kind": kind}
 
 
-def list_endpoint_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_endpoint_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield what network.egress can name, with its addresses and TCP ports."""
     for cluster, body in files.clusters.items():
         for name, targets in get_block(body, "egress").items():
@@ -35,7 +35,7 @@ def list_endpoint_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
             }
 
 
-def list_limit_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_run_limit_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield the most that one run may have on each cluster, with defaults for what the file leaves out."""
     for cluster, body in files.clusters.items():
         stated = LIMITS | get_block(body, "limits")
@@ -54,7 +54,7 @@ def list_limit_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
         }
 
 
-def format_price(pool: dict[str, Any]) -> str | None:
+def format_listed_pool_price(pool: dict[str, Any]) -> str | None:
     """Format a price as `2.5 per GPU-hour less 20%`, in the currency of the platform; None if there is
     none."""
     stated = get_block(pool, "price")

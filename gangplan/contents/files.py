@@ -45,12 +45,12 @@ class WorkspaceFiles:
     @cached_property
     def team_names(self) -> list[str]:
         """The folders in specs/."""
-        return list_subfolders(self.root / SPECS)
+        return list_visible_subfolders(self.root / SPECS)
 
     @cached_property
     def cluster_names(self) -> list[str]:
         """The folders in overlays/."""
-        return list_subfolders(self.root / OVERLAYS)
+        return list_visible_subfolders(self.root / OVERLAYS)
 
     @cached_property
     def all_teams(self) -> Mapping[str, Block]:
@@ -107,7 +107,7 @@ class WorkspaceFiles:
         return documents[0]
 
 
-def list_subfolders(parent: Path) -> list[str]:
+def list_visible_subfolders(parent: Path) -> list[str]:
     """Return the names of the folders in a folder, without hidden ones; none if it does not exist."""
     try:
         with os.scandir(parent) as entries:
@@ -135,7 +135,7 @@ def read_contents(path: str) -> bytes:
     return data
 
 
-def list_yaml_files(folder: str, start: str) -> Iterator[str]:
+def list_workspace_yaml_files(folder: str, start: str) -> Iterator[str]:
     """Yield the path of every plain *.yaml file below a folder, except hidden files and those that specs
     mount.
 
@@ -151,7 +151,7 @@ def list_yaml_files(folder: str, start: str) -> Iterator[str]:
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False) and entry.name != FILES_FOLDER:
-            yield from list_yaml_files(f"{folder}/{entry.name}", path)
+            yield from list_workspace_yaml_files(f"{folder}/{entry.name}", path)
         elif entry.name.endswith(".yaml") and entry.is_file(follow_symlinks=False):
             yield path
 
@@ -173,7 +173,7 @@ def get_list(body: Block, name: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def read_run_state(run: bytes) -> str:
+def read_rendered_run_state(run: bytes) -> str:
     """Return the state of a rendered run in Git: active, waiting, scheduled, stopped or archived.
 
     A waiting run is created when others are complete, a scheduled one by its schedule.

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import Any
 
 from gangplan.source import ManifestError, load_objects
-from gangplan.source.scalars import NotFiniteError, parse_plain_scalar
+from gangplan.source.scalars import NotFiniteError, parse_plain_yaml_scalar
 
 # A field at the left edge, and the rest of its line.
 _FIELD = re.compile(r"^([A-Za-z][A-Za-z0-9]*):(?:[ ]+([^\n]*))?$", re.MULTILINE)
@@ -26,13 +26,13 @@ _LIST = re.compile(r"\[ *(?:[A-Za-z0-9][A-Za-z0-9_.+/-]*(?: *, *[A-Za-z0-9][A-Za
 _COMMENT = re.compile(r"(?:^| )#.*")
 
 
-def read_outline(data: bytes, wanted: Collection[str]) -> dict[str, Any] | None:
+def read_spec_outline(data: bytes, wanted: Collection[str]) -> dict[str, Any] | None:
     """Return the wanted fields that a spec has at its top level; None if it is not a YAML mapping."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    found = _read_outline_from_lines(text, wanted)
+    found = _read_spec_outline_from_lines(text, wanted)
     if found is not None:
         return found
     try:
@@ -44,7 +44,7 @@ def read_outline(data: bytes, wanted: Collection[str]) -> dict[str, Any] | None:
     )
 
 
-def _read_outline_from_lines(text: str, wanted: Collection[str]) -> dict[str, Any] | None:
+def _read_spec_outline_from_lines(text: str, wanted: Collection[str]) -> dict[str, Any] | None:
     """Read the fields from the lines; return None if that is not certain."""
     if _ODD.search(text) or _OTHER.search(text):
         return None
@@ -59,7 +59,7 @@ def _read_outline_from_lines(text: str, wanted: Collection[str]) -> dict[str, An
             # A value that continues on the next line, or is a block, is left to the parser.
             if not value or text[match.end() : match.end() + 2] == "\n ":
                 return None
-            read = _parse_outline_value(value)
+            read = _parse_spec_outline_value(value)
             if read is None:
                 return None
             found[name] = read[0]
@@ -73,14 +73,14 @@ def _is_whole(value: str) -> bool:
     return value.count("[") == value.count("]") and value.count("{") == value.count("}")
 
 
-def _parse_outline_value(written: str) -> tuple[Any] | None:
+def _parse_spec_outline_value(written: str) -> tuple[Any] | None:
     """Return a word, or a list of words on one line, in a tuple, because the value may be None."""
     try:
         if _WORD.fullmatch(written):
-            return (parse_plain_scalar(written),)
+            return (parse_plain_yaml_scalar(written),)
         if _LIST.fullmatch(written):
             words = [word.strip() for word in written[1:-1].split(",")]
-            return ([parse_plain_scalar(word) for word in words if word],)
+            return ([parse_plain_yaml_scalar(word) for word in words if word],)
     except NotFiniteError:
         return None
     return None

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from gangplan.contents.allowed import (
     TableRow,
-    format_price,
-    list_endpoint_rows,
-    list_limit_rows,
-    list_secret_rows,
+    format_listed_pool_price,
+    list_workspace_endpoint_rows,
+    list_workspace_run_limit_rows,
+    list_workspace_secret_rows,
 )
 from gangplan.contents.files import (
     Block,
@@ -18,13 +18,13 @@ from gangplan.contents.files import (
     get_block,
     get_list,
     get_named_blocks,
-    list_subfolders,
-    list_yaml_files,
+    list_visible_subfolders,
+    list_workspace_yaml_files,
     read_contents,
-    read_run_state,
+    read_rendered_run_state,
 )
-from gangplan.contents.outline import read_outline
-from gangplan.contents.templates import list_spec_template_rows
+from gangplan.contents.outline import read_spec_outline
+from gangplan.contents.templates import list_workspace_job_template_rows
 from gangplan.spec.listing import is_template
 from gangplan.spec.root import RENDERED, SPECS
 
@@ -35,18 +35,18 @@ _SOURCE = "# Rendered by gangplan from "
 _PRIORITIES = ["low", "normal", "high"]
 
 
-def list_spec_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_spec_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield every spec: the fields of its file, with the defaults of its team for what it does not name."""
     for team in files.wanted_teams or files.team_names:
         home = files.home_of(team)
         defaults = get_block(files.all_teams[team], "defaults")
-        for file in list_yaml_files(f"{files.root}/{SPECS}/{team}", f"{SPECS}/{team}"):
+        for file in list_workspace_yaml_files(f"{files.root}/{SPECS}/{team}", f"{SPECS}/{team}"):
             if file == f"{SPECS}/{team}/team.yaml":
                 continue
             data = read_contents(f"{files.root}/{file}")
             if is_template(file, data):
                 continue
-            spec = read_outline(data, _FIELDS)
+            spec = read_spec_outline(data, _FIELDS)
             if spec is None:
                 files.unread.append(file)
                 spec = {}
@@ -68,10 +68,10 @@ def list_spec_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
 
 def runs(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield every run in rendered/, with its spec."""
-    for cluster in files.wanted_clusters or list_subfolders(files.root / RENDERED):
+    for cluster in files.wanted_clusters or list_visible_subfolders(files.root / RENDERED):
         base = files.root / RENDERED / cluster / "runs"
-        for team in files.wanted_teams or list_subfolders(base):
-            for file in list_yaml_files(f"{base}/{team}", f"{RENDERED}/{cluster}/runs/{team}"):
+        for team in files.wanted_teams or list_visible_subfolders(base):
+            for file in list_workspace_yaml_files(f"{base}/{team}", f"{RENDERED}/{cluster}/runs/{team}"):
                 if _SCRIPTS.fullmatch(file.rpartition("/")[2]):
                     continue
                 data = read_contents(f"{files.root}/{file}")
@@ -82,13 +82,13 @@ def runs(files: WorkspaceFiles) -> Iterator[TableRow]:
                     "run": file.rpartition("/")[2].removesuffix(".yaml"),
                     "team": team,
                     "cluster": cluster,
-                    "state": read_run_state(data),
+                    "state": read_rendered_run_state(data),
                     "spec": first.removeprefix(_SOURCE).partition(": ")[0],
                     "file": file,
                 }
 
 
-def list_image_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_image_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield the images of the catalog; for requested teams, those that their regimes and registries allow."""
     needed = {
         str(regime)
@@ -101,7 +101,11 @@ def list_image_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     }
     for name, image in get_named_blocks(files.load("images/catalog.yaml"), "images").items():
         approved = [str(one) for one in get_list(image, "approved")]
-        where = [cluster for cluster, body in files.clusters.items() if _may_pull(image, cluster, body)]
+        where = [
+            cluster
+            for cluster, body in files.clusters.items()
+            if _may_cluster_pull_image(image, cluster, body)
+        ]
         if not needed <= set(approved) or (files.clusters and not where):
             continue
         mpi = get_block(image, "mpi")
@@ -121,7 +125,7 @@ def list_image_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
         }
 
 
-def _may_pull(image: Block, cluster: str, body: Block) -> bool:
+def _may_cluster_pull_image(image: Block, cluster: str, body: Block) -> bool:
     """Return whether a cluster may pull the image, mirrors included; `validate` reports why not."""
     own = get_named_blocks(image, "clusters").get(cluster, {}).get("repository")
     place = str(own or image.get("repository", ""))
@@ -139,7 +143,7 @@ def _is_below(place: str, registry: str) -> bool:
     return place == registry or place.startswith(f"{registry}/")
 
 
-def list_claim_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_claim_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield what specs can name in data and checkpoint: claims and connections of each team."""
     for team, body in files.teams.items():
         for name, claim in get_named_blocks(body, "claims").items():
@@ -174,7 +178,7 @@ def _list_bucket_access_ways(store: Block) -> list[str]:
     return [*files, *(["env"] if store.get("type", "s3") == "s3" else [])]
 
 
-def list_pool_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_pool_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield the node pools; for requested teams, those that their queues may use, and the quota there."""
     for cluster, body in files.clusters.items():
         for name, pool in get_named_blocks(body, "nodePools").items():
@@ -199,12 +203,12 @@ def list_pool_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
                 "network": pool.get("networkGbps"),
                 "rdma": bool(pool.get("rdma")) or "fabric" in pool,
                 "fabric": pool.get("fabric"),
-                "price": format_price(pool),
-                **({"quota": _format_pool_quotas(name, quotas)} if quotas else {}),
+                "price": format_listed_pool_price(pool),
+                **({"quota": _format_listed_pool_quotas(name, quotas)} if quotas else {}),
             }
 
 
-def _format_pool_quotas(pool: str, quotas: Mapping[str, dict[str, Block]]) -> str:
+def _format_listed_pool_quotas(pool: str, quotas: Mapping[str, dict[str, Block]]) -> str:
     """Format the quota of a pool that each requested team has."""
     words = [
         (_format_quota_amounts(quota[pool]) if pool in quota else "none" if quota else "by weight", team)
@@ -213,7 +217,7 @@ def _format_pool_quotas(pool: str, quotas: Mapping[str, dict[str, Block]]) -> st
     return ", ".join(share if len(quotas) == 1 else f"{team}: {share}" for share, team in words)
 
 
-def list_queue_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
+def list_workspace_queue_rows(files: WorkspaceFiles) -> Iterator[TableRow]:
     """Yield the queue of each team on each cluster."""
     for cluster, body in files.clusters.items():
         highest = get_list(get_block(body, "limits"), "priorities") or _PRIORITIES
@@ -253,7 +257,9 @@ def teams(files: WorkspaceFiles) -> Iterator[TableRow]:
         }
         own = str(body.get("namespace", name))
         spaces = [queue.get("namespace") or own for queue in there.values() if queue is not None]
-        count = sum(1 for _ in list_yaml_files(f"{files.root}/{SPECS}/{name}", f"{SPECS}/{name}")) - 1
+        count = (
+            sum(1 for _ in list_workspace_yaml_files(f"{files.root}/{SPECS}/{name}", f"{SPECS}/{name}")) - 1
+        )
         yield {
             "team": name,
             "namespaces": list(dict.fromkeys(map(str, spaces))),
@@ -294,16 +300,16 @@ def clusters(files: WorkspaceFiles) -> Iterator[TableRow]:
 
 #: By the name in the command. Policies need more than files: commands/listing.py has them.
 LISTING_TABLES: dict[str, Callable[[WorkspaceFiles], Iterator[TableRow]]] = {
-    "specs": list_spec_rows,
+    "specs": list_workspace_spec_rows,
     "runs": runs,
-    "templates": list_spec_template_rows,
-    "images": list_image_rows,
-    "claims": list_claim_rows,
-    "secrets": list_secret_rows,
-    "pools": list_pool_rows,
-    "queues": list_queue_rows,
-    "endpoints": list_endpoint_rows,
-    "limits": list_limit_rows,
+    "templates": list_workspace_job_template_rows,
+    "images": list_workspace_image_rows,
+    "claims": list_workspace_claim_rows,
+    "secrets": list_workspace_secret_rows,
+    "pools": list_workspace_pool_rows,
+    "queues": list_workspace_queue_rows,
+    "endpoints": list_workspace_endpoint_rows,
+    "limits": list_workspace_run_limit_rows,
     "teams": teams,
     "clusters": clusters,
 }

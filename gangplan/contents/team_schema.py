@@ -12,7 +12,12 @@ from copy import deepcopy
 from typing import Any
 
 from gangplan.contents.files import WorkspaceFiles, get_block, get_list, get_named_blocks
-from gangplan.contents.tables import list_claim_rows, list_image_rows, list_pool_rows, list_queue_rows
+from gangplan.contents.tables import (
+    list_workspace_claim_rows,
+    list_workspace_image_rows,
+    list_workspace_pool_rows,
+    list_workspace_queue_rows,
+)
 from gangplan.model.profiles import WORKLOAD_PROFILES
 
 Schema = dict[str, Any]
@@ -21,36 +26,45 @@ Names = Mapping[str, str]
 _FORM = ("pattern", "patternErrorMessage", "minLength", "maxLength")
 
 
-def narrow_spec_schema(schema: Schema, files: WorkspaceFiles) -> Schema:
+def narrow_spec_schema_to_teams(schema: Schema, files: WorkspaceFiles) -> Schema:
     """Return a copy of the spec schema, restricted to the requested teams, or to all teams."""
     out = deepcopy(schema)
     fields, defs = out["properties"], out["$defs"]
     if len(files.wanted_teams) == 1:
         fields["team"]["const"] = files.wanted_teams[0]
-    stores = {str(row["name"]): row for row in list_claim_rows(files)}
-    _restrict_field_values(fields["clusters"]["items"], _describe_cluster_choices(files))
-    _restrict_field_values(
-        fields["image"], {str(row["image"]): _describe_catalog_image(row) for row in list_image_rows(files)}
+    stores = {str(row["name"]): row for row in list_workspace_claim_rows(files)}
+    _narrow_schema_field_to_choices(fields["clusters"]["items"], _describe_workspace_cluster_choices(files))
+    _narrow_schema_field_to_choices(
+        fields["image"],
+        {str(row["image"]): _describe_catalog_image(row) for row in list_workspace_image_rows(files)},
     )
-    _restrict_field_values(fields["profile"], _describe_profile_choices())
-    _restrict_field_values(fields["priority"], _describe_priority_choices(files))
-    _restrict_field_values(fields["queue"], _describe_queue_choices(files))
-    _restrict_field_values(fields["serviceAccount"], _describe_account_choices(files))
-    _restrict_field_values(defs["Gpu"]["properties"]["model"], _describe_gpu_model_choices(files))
-    _restrict_field_values(defs["Placement"]["properties"]["nodePool"], _describe_pool_choices(files))
+    _narrow_schema_field_to_choices(fields["profile"], _describe_profile_choices())
+    _narrow_schema_field_to_choices(fields["priority"], _describe_workspace_priority_choices(files))
+    _narrow_schema_field_to_choices(fields["queue"], _describe_queue_choices(files))
+    _narrow_schema_field_to_choices(fields["serviceAccount"], _describe_workspace_account_choices(files))
+    _narrow_schema_field_to_choices(
+        defs["Gpu"]["properties"]["model"], _describe_workspace_gpu_model_choices(files)
+    )
+    _narrow_schema_field_to_choices(
+        defs["Placement"]["properties"]["nodePool"], _describe_pool_choices(files)
+    )
     for level in ("required", "preferred"):
-        _restrict_field_values(defs["Topology"]["properties"][level], _describe_topology_choices(files))
-    _restrict_field_values(defs["Network"]["properties"]["egress"]["items"], _describe_egress_choices(files))
-    _restrict_field_values(
+        _narrow_schema_field_to_choices(
+            defs["Topology"]["properties"][level], _describe_workspace_topology_choices(files)
+        )
+    _narrow_schema_field_to_choices(
+        defs["Network"]["properties"]["egress"]["items"], _describe_workspace_egress_choices(files)
+    )
+    _narrow_schema_field_to_choices(
         defs["Checkpoint"]["properties"]["to"],
         {name: _describe_claim_or_connection(row) for name, row in stores.items()},
     )
-    _restrict_mapping_keys(
+    _narrow_schema_keys_to_choices(
         fields["data"], {name: _describe_claim_or_connection(row) for name, row in stores.items()}
     )
-    _restrict_mapping_keys(fields["volumes"], _describe_volume_choices(files))
+    _narrow_schema_keys_to_choices(fields["volumes"], _describe_workspace_volume_choices(files))
     secrets = _describe_secret_choices(files)
-    _restrict_mapping_keys(defs["Secrets"]["properties"]["files"], secrets)
+    _narrow_schema_keys_to_choices(defs["Secrets"]["properties"]["files"], secrets)
     if secrets:
         names = "|".join(sorted(name.replace(".", r"\.") for name in secrets))
         values = defs["Secrets"]["properties"]["env"]
@@ -59,7 +73,7 @@ def narrow_spec_schema(schema: Schema, files: WorkspaceFiles) -> Schema:
             f"Expected SECRET/KEY, where SECRET is {' or '.join(sorted(secrets))}."
         )
     maps = _list_config_map_names(files)
-    _restrict_mapping_keys(fields["files"], dict.fromkeys(maps, "ConfigMap of the team"))
+    _narrow_schema_keys_to_choices(fields["files"], dict.fromkeys(maps, "ConfigMap of the team"))
     if maps:
         fields["files"]["patternProperties"] = {r"^\./.": _find_mapping_value_schema(fields["files"])}
         names = "|".join(name.replace(".", r"\.") for name in maps)
@@ -69,7 +83,7 @@ def narrow_spec_schema(schema: Schema, files: WorkspaceFiles) -> Schema:
     return out
 
 
-def _restrict_field_values(node: Schema, names: Names) -> None:
+def _narrow_schema_field_to_choices(node: Schema, names: Names) -> None:
     """Allow only these values for a field, each with its description."""
     if not names:
         return
@@ -79,7 +93,7 @@ def _restrict_field_values(node: Schema, names: Names) -> None:
     node["examples"] = [one for one in node.get("examples", ()) if one in names] or [next(iter(names))]
 
 
-def _restrict_mapping_keys(node: Schema, names: Names) -> None:
+def _narrow_schema_keys_to_choices(node: Schema, names: Names) -> None:
     """Allow only these keys in a mapping, each with its description."""
     if not names:
         return
@@ -97,7 +111,7 @@ def _find_mapping_value_schema(node: Schema) -> Schema:
     return next((one for one in inside if isinstance(one, dict)), {})
 
 
-def _describe_cluster_choices(files: WorkspaceFiles) -> Names:
+def _describe_workspace_cluster_choices(files: WorkspaceFiles) -> Names:
     return {
         name: _join_description_words(
             (body.get("environment", "prod"), f"region {body['region']}" if "region" in body else "")
@@ -121,9 +135,9 @@ def _describe_profile_choices() -> Names:
     }
 
 
-def _describe_priority_choices(files: WorkspaceFiles) -> Names:
+def _describe_workspace_priority_choices(files: WorkspaceFiles) -> Names:
     where: dict[str, list[str]] = {}
-    for row in list_queue_rows(files):
+    for row in list_workspace_queue_rows(files):
         for one in row["priorities"]:
             clusters = where.setdefault(str(one), [])
             clusters += [row["cluster"]] if row["cluster"] not in clusters else []
@@ -132,13 +146,13 @@ def _describe_priority_choices(files: WorkspaceFiles) -> Names:
 
 
 def _describe_queue_choices(files: WorkspaceFiles) -> Names:
-    return _join_cluster_descriptions(
-        (str(row["queue"]), row["cluster"], f"of {row['team']}") for row in list_queue_rows(files)
+    return _join_choice_descriptions_of_clusters(
+        (str(row["queue"]), row["cluster"], f"of {row['team']}") for row in list_workspace_queue_rows(files)
     )
 
 
-def _describe_account_choices(files: WorkspaceFiles) -> Names:
-    return _join_cluster_descriptions(
+def _describe_workspace_account_choices(files: WorkspaceFiles) -> Names:
+    return _join_choice_descriptions_of_clusters(
         (name, cluster, str(account.get("reason", "")))
         for cluster, body in files.clusters.items()
         for team, queue in get_named_blocks(body, "teams").items()
@@ -148,14 +162,15 @@ def _describe_account_choices(files: WorkspaceFiles) -> Names:
 
 
 def _describe_pool_choices(files: WorkspaceFiles) -> Names:
-    return _join_cluster_descriptions(
-        (str(row["pool"]), row["cluster"], _describe_pool_size(row)) for row in list_pool_rows(files)
+    return _join_choice_descriptions_of_clusters(
+        (str(row["pool"]), row["cluster"], _describe_pool_size(row))
+        for row in list_workspace_pool_rows(files)
     )
 
 
-def _describe_gpu_model_choices(files: WorkspaceFiles) -> Names:
+def _describe_workspace_gpu_model_choices(files: WorkspaceFiles) -> Names:
     """List the models of GPUs. Slices (MIG) have a model too, which the row of a pool does not show."""
-    return _join_cluster_descriptions(
+    return _join_choice_descriptions_of_clusters(
         (str(gpu["model"]), cluster, f"{pool.get('count')} nodes with {gpu.get('count')} in pool {name}")
         for cluster, body in files.clusters.items()
         for name, pool in get_named_blocks(body, "nodePools").items()
@@ -170,8 +185,8 @@ def _describe_pool_size(row: Mapping[str, Any]) -> str:
     )
 
 
-def _describe_topology_choices(files: WorkspaceFiles) -> Names:
-    return _join_cluster_descriptions(
+def _describe_workspace_topology_choices(files: WorkspaceFiles) -> Names:
+    return _join_choice_descriptions_of_clusters(
         (str(level.get("name")), cluster, str(level.get("label")))
         for cluster, body in files.clusters.items()
         for level in get_list(body, "topology")
@@ -179,8 +194,8 @@ def _describe_topology_choices(files: WorkspaceFiles) -> Names:
     )
 
 
-def _describe_egress_choices(files: WorkspaceFiles) -> Names:
-    return _join_cluster_descriptions(
+def _describe_workspace_egress_choices(files: WorkspaceFiles) -> Names:
+    return _join_choice_descriptions_of_clusters(
         (name, cluster, ", ".join(str(one.get("cidr")) for one in targets if isinstance(one, dict)))
         for cluster, body in files.clusters.items()
         for name, targets in get_block(body, "egress").items()
@@ -188,8 +203,8 @@ def _describe_egress_choices(files: WorkspaceFiles) -> Names:
     )
 
 
-def _describe_volume_choices(files: WorkspaceFiles) -> Names:
-    return _join_cluster_descriptions(
+def _describe_workspace_volume_choices(files: WorkspaceFiles) -> Names:
+    return _join_choice_descriptions_of_clusters(
         (name, cluster, str(volume.get("driver") or f"storage class {volume.get('storageClass')}"))
         for cluster, body in files.clusters.items()
         for name, volume in get_named_blocks(body, "volumes").items()
@@ -199,7 +214,7 @@ def _describe_volume_choices(files: WorkspaceFiles) -> Names:
     )
 
 
-def _join_cluster_descriptions(found: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+def _join_choice_descriptions_of_clusters(found: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     """Return what each name is on each cluster."""
     told: dict[str, list[str]] = {}
     for name, cluster, what in found:

@@ -9,19 +9,19 @@ from gangplan.contents.files import (
     WorkspaceFiles,
     get_block,
     get_named_blocks,
-    list_yaml_files,
+    list_workspace_yaml_files,
     read_contents,
 )
 from gangplan.spec.listing import is_template
 from gangplan.spec.root import JOB_TEMPLATES, SPECS
 
 
-def list_spec_template_rows(files: WorkspaceFiles) -> Iterator[dict[str, Any]]:
+def list_workspace_job_template_rows(files: WorkspaceFiles) -> Iterator[dict[str, Any]]:
     """Yield every template that specs may name: the platform's, then those of the requested teams."""
-    found = [("", file) for file in list_yaml_files(f"{files.root}/{JOB_TEMPLATES}", JOB_TEMPLATES)]
+    found = [("", file) for file in list_workspace_yaml_files(f"{files.root}/{JOB_TEMPLATES}", JOB_TEMPLATES)]
     for team in files.wanted_teams or files.team_names:
         folder = f"{SPECS}/{team}/templates"
-        for file in list_yaml_files(f"{files.root}/{folder}", folder):
+        for file in list_workspace_yaml_files(f"{files.root}/{folder}", folder):
             if is_template(file, read_contents(f"{files.root}/{file}")):
                 found.append((team, file))
     for team, file in found:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gangplan.delivery.checks import check_destinations, check_recipients
+from gangplan.delivery.checks import check_argocd_destinations, check_delivery_notification_recipients
 from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
 from gangplan.delivery.options import NAMESPACE_OPTION, PREFIX_OPTION, REPO_OPTION, REVISION_OPTION
 from gangplan.errors import UserError
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 _IMAGE = "registry.example.com/gangplan@sha256:DIGEST"
 
 
-def _build_argocd_files(given: EngineInput) -> Mapping[str, str]:
+def _build_argocd_delivery_files(given: EngineInput) -> Mapping[str, str]:
     """Build a file per cluster, and `settings/` for Argo CD itself. Raises UserError for an unknown
     Trainer."""
-    from gangplan.delivery.clusters import build_repository_source, list_rendered_parts, require_workspace
+    from gangplan.delivery.clusters import (
+        build_repository_source,
+        list_deliverable_cluster_parts,
+        require_workspace_for_delivery,
+    )
     from gangplan.gitops.argocd import ArgoOptions, build_argocd_objects
     from gangplan.gitops.settings import build_argocd_settings
     from gangplan.objects import dump_all
 
-    workspace, source = require_workspace(given), build_repository_source(given)
+    workspace, source = require_workspace_for_delivery(given), build_repository_source(given)
     options = ArgoOptions(given["retries"], tuple(given["notify"].items()), bool(given["plugin"]))
     files = {}
     for name in given.clusters:
         cluster = _build_argocd_cluster(workspace, name, given["destination"].get(name, ""))
         files[f"{name}.yaml"] = dump_all(
-            build_argocd_objects(cluster, source, list_rendered_parts(given, name), options)
+            build_argocd_objects(cluster, source, list_deliverable_cluster_parts(given, name), options)
         )
     for name, bodies in build_argocd_settings(source.namespace, options, given["plugin"]).items():
         files[f"settings/{name}"] = dump_all(bodies)
@@ -44,7 +48,7 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
     from gangplan.gitops.argocd import ArgoCluster
     from gangplan.model.support import TRAINER_LINES
     from gangplan.model.version import parse_version
-    from gangplan.policy.export import list_guardrails
+    from gangplan.policy.export import list_policy_guardrails
     from gangplan.resolve.site import has_cronjobs
     from gangplan.spec.namespaces import namespace_of
 
@@ -62,7 +66,7 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
         trainer.override_field if trainer else "",
         others=(spec.monitoring.namespace,) if spec.monitoring else (),
         destination=destination,
-        policies=list_guardrails(workspace, name),
+        policies=list_policy_guardrails(workspace, name),
         controllers=list_controllers(spec),
         has_volumes=any(one.persistent_volumes for one in spec.teams.values()),
         has_cronjobs=has_cronjobs(spec),
@@ -70,18 +74,18 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
     )
 
 
-def _check_known_clusters(given: EngineInput, value: Any) -> None:
-    from gangplan.delivery.clusters import require_workspace
+def _check_delivery_option_clusters(given: EngineInput, value: Any) -> None:
+    from gangplan.delivery.clusters import require_workspace_for_delivery
     from gangplan.spec.near import suggest_nearest
 
-    known = require_workspace(given).clusters
+    known = require_workspace_for_delivery(given).clusters
     absent = [name for name in value if name not in known]
     if absent:
         names = "; ".join(f"there is no cluster '{name}'" for name in absent)
         raise UserError(names, suggest_nearest(absent[0], known))
 
 
-def _check_plugin_image(value: Any, words: str) -> Any:
+def _check_argocd_plugin_image(value: Any, words: str) -> Any:
     from gangplan.gitops.ci import check_ci_image
 
     if value and "@sha256:" not in check_ci_image(value, words):
@@ -110,8 +114,8 @@ ENGINE = GitopsEngine(
             "CLUSTER=NAME",
             "us-cloud=prod-us",
             {},
-            check=check_destinations,
-            against=_check_known_clusters,
+            check=check_argocd_destinations,
+            against=_check_delivery_option_clusters,
         ),
         EngineOption(
             "retries",
@@ -127,17 +131,17 @@ ENGINE = GitopsEngine(
             "SERVICE=RECIPIENT",
             "slack=ml-runs",
             {},
-            check=check_recipients,
+            check=check_delivery_notification_recipients,
         ),
         EngineOption(
             "plugin",
             "Let a plugin in this image check the tree at every sync, instead of reading it directly.",
             "IMAGE",
             _IMAGE,
-            check=_check_plugin_image,
+            check=_check_argocd_plugin_image,
         ),
     ),
-    _build_argocd_files,
+    _build_argocd_delivery_files,
     home="argocd",
     by_cluster=True,
 )

@@ -31,7 +31,7 @@ def check_python_version(value: Any, words: str) -> Any:
     return value
 
 
-def check_organisation(value: Any, words: str) -> Any:
+def check_forge_organisation(value: Any, words: str) -> Any:
     """Check an organisation or group of a forge, and return it. Raises UserError."""
     if not _ORGANISATION.fullmatch(value):
         bare = value.strip("@/ ")
@@ -40,22 +40,24 @@ def check_organisation(value: Any, words: str) -> Any:
     return value
 
 
-def check_destinations(value: Any, words: str) -> Any:
+def check_argocd_destinations(value: Any, words: str) -> Any:
     """Check what Argo CD calls clusters, or the addresses of their servers, and return them. Raises
     UserError."""
     help = (
         "Write its name, without * ? [ ] { } ! and \\, or its server's address: https://k8s.example.com:6443."
     )
-    return _check_option_values(value, words, "is not what Argo CD calls a cluster", _is_destination, help)
+    return _check_delivery_option_values(
+        value, words, "is not what Argo CD calls a cluster", _is_destination, help
+    )
 
 
-def check_recipients(value: Any, words: str) -> Any:
+def check_delivery_notification_recipients(value: Any, words: str) -> Any:
     """Check recipients by service, and return them. Raises UserError."""
     for service in value:
         if not _SERVICE.fullmatch(service):
             message = f"{words} {service}: '{service}' is not what Argo CD calls a service"
             raise UserError(message, "Write it in letters, digits, '-' and '_', such as slack.")
-    return _check_option_values(
+    return _check_delivery_option_values(
         value, words, "cannot be a recipient", _is_line, "Write ml-runs; for two, 'ml-runs;ml-ops'."
     )
 
@@ -63,10 +65,10 @@ def check_recipients(value: Any, words: str) -> Any:
 def check_owners(value: Any, words: str) -> Any:
     """Check owners by team, and return them. Raises UserError."""
     help = "Write @acme/nlp; for two, '@acme/nlp @acme/ops'."
-    return _check_option_values(value, words, "does not name owners", _is_codeowner_list, help)
+    return _check_delivery_option_values(value, words, "does not name owners", _is_codeowner_list, help)
 
 
-def _check_option_values(
+def _check_delivery_option_values(
     value: Mapping[str, str], words: str, says: str, takes: Callable[[str], bool], help: str
 ) -> Mapping[str, str]:
     wrong = [f"{words} {name}: '{one}' {says}" for name, one in value.items() if not takes(one)]

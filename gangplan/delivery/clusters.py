@@ -13,7 +13,7 @@ from gangplan.workspace import RENDERED, Workspace
 PARTS = ("platform", "tenants", "runs")
 
 
-def require_workspace(given: EngineInput) -> Workspace:
+def require_workspace_for_delivery(given: EngineInput) -> Workspace:
     """Return the workspace, which is read before an engine about clusters is asked.
 
     Raises InternalError if it was not read.
@@ -34,13 +34,13 @@ def list_controllers(spec: Cluster) -> tuple[str, ...]:
     return tuple(key for key, version in stated.items() if version)
 
 
-def list_rendered_parts(given: EngineInput, cluster: str) -> Sequence[str]:
+def list_deliverable_cluster_parts(given: EngineInput, cluster: str) -> Sequence[str]:
     """Return the parts of a cluster that are rendered: a part without a folder cannot be synced.
 
     Runs come and go, and are read from the folder of the cluster, which stays. Raises UserError if nothing is
     rendered for the cluster.
     """
-    folder = require_workspace(given).root / RENDERED / cluster
+    folder = require_workspace_for_delivery(given).root / RENDERED / cluster
     if not given.is_rendered:
         return PARTS
     if not folder.is_dir():

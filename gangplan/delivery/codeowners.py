@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gangplan.delivery.checks import check_organisation, check_owners
+from gangplan.delivery.checks import check_forge_organisation, check_owners
 from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
 from gangplan.delivery.options import PREFIX_OPTION
 from gangplan.errors import UserError
@@ -25,7 +25,7 @@ def _list_spec_teams(given: EngineInput) -> list[str]:
     return sorted(path.parent.name for path in given.request.root.glob("specs/*/team.yaml"))
 
 
-def _check_known_teams(given: EngineInput, value: Any) -> None:
+def _check_delivery_option_teams(given: EngineInput, value: Any) -> None:
     from gangplan.spec.near import suggest_nearest
 
     known = [*_list_spec_teams(given), "platform"]
@@ -37,9 +37,9 @@ def _check_known_teams(given: EngineInput, value: Any) -> None:
 
 def _find_forge_organisation(given: EngineInput) -> str:
     from gangplan.gitops.codeowners import organisation_of
-    from gangplan.tools.git import find_origin_url
+    from gangplan.tools.git import find_git_origin_url
 
-    return organisation_of(str(given.values.get("repo") or find_origin_url(given.request.root)))
+    return organisation_of(str(given.values.get("repo") or find_git_origin_url(given.request.root)))
 
 
 ENGINE = GitopsEngine(
@@ -52,7 +52,7 @@ ENGINE = GitopsEngine(
             "NAME",
             "acme",
             find=_find_forge_organisation,
-            check=check_organisation,
+            check=check_forge_organisation,
         ),
         EngineOption(
             "owner",
@@ -61,7 +61,7 @@ ENGINE = GitopsEngine(
             "nlp=@acme/nlp",
             {},
             check=check_owners,
-            against=_check_known_teams,
+            against=_check_delivery_option_teams,
         ),
         PREFIX_OPTION,
     ),

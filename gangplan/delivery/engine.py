@@ -83,7 +83,7 @@ class GitopsEngine:
     by_cluster: bool = False
 
 
-def find_engine(name: str) -> GitopsEngine:
+def find_delivery_engine(name: str) -> GitopsEngine:
     """Return the engine with this name. Raises UserError if there is none."""
     if name not in NAMES:
         raise UserError(f"there is no engine '{name}'", suggest_nearest(name, NAMES))
@@ -93,4 +93,4 @@ def find_engine(name: str) -> GitopsEngine:
 
 def list_engines() -> list[GitopsEngine]:
     """Return all engines."""
-    return [find_engine(name) for name in NAMES]
+    return [find_delivery_engine(name) for name in NAMES]

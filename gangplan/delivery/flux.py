@@ -11,27 +11,30 @@ from gangplan.delivery.engine import EngineInput, GitopsEngine
 from gangplan.delivery.options import NAMESPACE_OPTION, PREFIX_OPTION, REPO_OPTION, REVISION_OPTION
 from gangplan.gitops.source import (
     OCI_SCHEME,
-    check_artifact_url,
     check_branch_name,
-    check_repository_url,
+    check_gitops_artifact_url,
+    check_gitops_repository_url,
     format_flux_url,
 )
 
 
-def _build_flux_files(given: EngineInput) -> Mapping[str, str]:
+def _build_flux_delivery_files(given: EngineInput) -> Mapping[str, str]:
     """Build a file per cluster: its source and Kustomizations."""
     from gangplan.delivery.clusters import (
         build_repository_source,
         list_controllers,
-        list_rendered_parts,
-        require_workspace,
+        list_deliverable_cluster_parts,
+        require_workspace_for_delivery,
     )
     from gangplan.gitops.flux import build_flux_objects
     from gangplan.objects import dump_all
 
     files, source = {}, build_repository_source(given)
     for name in given.clusters:
-        spec, parts = require_workspace(given).clusters[name].spec, list_rendered_parts(given, name)
+        spec, parts = (
+            require_workspace_for_delivery(given).clusters[name].spec,
+            list_deliverable_cluster_parts(given, name),
+        )
         objects = build_flux_objects(
             name, source, parts, spec.gang == "kueue", bool(spec.multi_kueue), list_controllers(spec)
         )
@@ -46,9 +49,9 @@ def _check_flux_revision(value: Any, words: str) -> Any:
 
 def _check_flux_source_address(value: Any, words: str) -> Any:
     return (
-        check_artifact_url(value, words)
+        check_gitops_artifact_url(value, words)
         if value.startswith(OCI_SCHEME)
-        else format_flux_url(check_repository_url(value, words))
+        else format_flux_url(check_gitops_repository_url(value, words))
     )
 
 
@@ -69,7 +72,7 @@ ENGINE = GitopsEngine(
         replace(NAMESPACE_OPTION, default="flux-system"),
         PREFIX_OPTION,
     ),
-    _build_flux_files,
+    _build_flux_delivery_files,
     home="flux",
     by_cluster=True,
 )

@@ -15,7 +15,7 @@ from gangplan.errors import UserError
 _GITHUB_CRON = re.compile(r"[0-9A-Za-z*/,-]+(?: [0-9A-Za-z*/,-]+){4}", re.ASCII)
 
 
-def _build_github_files(given: EngineInput) -> Mapping[str, str]:
+def _build_github_delivery_files(given: EngineInput) -> Mapping[str, str]:
     from gangplan.gitops.ci import CiOptions, render_github_files
 
     options = CiOptions(
@@ -40,9 +40,9 @@ def _check_github_cron(value: Any, words: str) -> Any:
 
 
 def _check_github_action_pins(value: Any, words: str) -> Any:
-    from gangplan.gitops.ci import check_action_pins
+    from gangplan.gitops.ci import check_github_action_pins
 
-    return check_action_pins(value)
+    return check_github_action_pins(value)
 
 
 ENGINE = GitopsEngine(
@@ -68,5 +68,5 @@ ENGINE = GitopsEngine(
             check=_check_github_cron,
         ),
     ),
-    _build_github_files,
+    _build_github_delivery_files,
 )

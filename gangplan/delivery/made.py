@@ -9,17 +9,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine, find_engine
+from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine, find_delivery_engine
 from gangplan.delivery.stated import SETTINGS_FILE, GitopsSettings
 from gangplan.errors import UserError
-from gangplan.gitops.made import add_command_headers, build_write_command
+from gangplan.gitops.made import add_gitops_command_headers, build_gitops_write_command
 from gangplan.workspace import READ_FOLDERS, RENDERED
 
 NOTHING = GitopsSettings()
 NO_FLAGS: Mapping[str, Any] = MappingProxyType({})
 
 
-def build_engine_files(
+def build_delivery_engine_files(
     engine: GitopsEngine,
     given: EngineInput,
     flags: Mapping[str, Any] = NO_FLAGS,
@@ -40,10 +40,10 @@ def build_engine_files(
             value = without
             if option.find and value == option.default:
                 value = option.find(replace(given, values=values))
-        place = "" if option.name in flags else _locate_stated_option(option, engine, said)
-        wrong += _find_absent_name_errors(option, given, value, place)
+        place = "" if option.name in flags else _locate_stated_delivery_option(option, engine, said)
+        wrong += _find_delivery_option_name_errors(option, given, value, place)
         try:
-            values[option.name] = _check_option_value(
+            values[option.name] = _check_delivery_option_value(
                 option, value, f"{option.name}:" if place else option.flag
             )
         except UserError as refused:
@@ -52,21 +52,23 @@ def build_engine_files(
             continue
         # The folder of the workspace distinguishes its files from those of another one in the repository.
         if values[option.name] != without or (option.name == "prefix" and without):
-            words.append((option.flag, list(_format_flag_values(values[option.name]))))
+            words.append((option.flag, list(_format_delivery_option_as_flags(values[option.name]))))
     if wrong:
-        raise _merge_user_errors(wrong)
+        raise _merge_errors_of_delivery_options(wrong)
     if engine.by_cluster:
         words.append(("--cluster", given.request.clusters))
-    files = engine.files(replace(given, values=values, homes=homes_of(said)))
-    command = build_write_command(engine.name, words)
+    files = engine.files(replace(given, values=values, homes=list_delivery_engine_homes(said)))
+    command = build_gitops_write_command(engine.name, words)
     return {
         path: text
         for name, text in files.items()
-        for path, text in add_command_headers(command, {name: text}, _select_comment_mark(name)).items()
+        for path, text in add_gitops_command_headers(
+            command, {name: text}, _select_comment_mark(name)
+        ).items()
     }
 
 
-def _find_absent_name_errors(
+def _find_delivery_option_name_errors(
     option: EngineOption, given: EngineInput, value: Any, place: str
 ) -> list[UserError]:
     """Return an error for names that the workspace does not have."""
@@ -78,7 +80,7 @@ def _find_absent_name_errors(
     return []
 
 
-def resolve_engine_home(engine: GitopsEngine, said: GitopsSettings) -> str:
+def resolve_delivery_engine_home(engine: GitopsEngine, said: GitopsSettings) -> str:
     """Return the folder of the workspace for an engine's files; empty for the top of the repository.
 
     Raises UserError for one outside the workspace, for its top, and for the folders that gangplan reads and
@@ -97,14 +99,14 @@ def resolve_engine_home(engine: GitopsEngine, said: GitopsSettings) -> str:
     return folder
 
 
-def homes_of(said: GitopsSettings) -> dict[str, str]:
+def list_delivery_engine_homes(said: GitopsSettings) -> dict[str, str]:
     """Return the folders of all engines that are listed, by name.
 
     Raises UserError for two in one folder: the files of both are named after clusters.
     """
     homes: dict[str, str] = {}
     for name in said.engines:
-        folder = resolve_engine_home(find_engine(name), said)
+        folder = resolve_delivery_engine_home(find_delivery_engine(name), said)
         other = next((one for one, home in homes.items() if folder and home == folder), None)
         if other is not None:
             help = "Give each a folder of its own."
@@ -120,7 +122,7 @@ def _find_stated_option_value(option: EngineOption, engine: GitopsEngine, said: 
     return option.default if found is None else found
 
 
-def _check_option_value(option: EngineOption, value: Any, words: str) -> Any:
+def _check_delivery_option_value(option: EngineOption, value: Any, words: str) -> Any:
     if option.is_needed and not value:
         stated = f"gitops: {{{option.name}: {option.example}}}"
         help = f"Write {option.flag} {option.example}, or state it in {SETTINGS_FILE}: {stated}."
@@ -128,7 +130,7 @@ def _check_option_value(option: EngineOption, value: Any, words: str) -> Any:
     return option.check(value, words) if option.check else value
 
 
-def _format_flag_values(value: Any) -> Iterator[str]:
+def _format_delivery_option_as_flags(value: Any) -> Iterator[str]:
     """Yield a value as flags give it."""
     if isinstance(value, Mapping):
         yield from (f"{name}={one}" for name, one in value.items())
@@ -136,7 +138,7 @@ def _format_flag_values(value: Any) -> Iterator[str]:
         yield from value if isinstance(value, tuple | list) else (str(value),)
 
 
-def _locate_stated_option(option: EngineOption, engine: GitopsEngine, said: GitopsSettings) -> str:
+def _locate_stated_delivery_option(option: EngineOption, engine: GitopsEngine, said: GitopsSettings) -> str:
     """Return where gangplan.yaml states a value, for messages; empty if it does not."""
     for path in (("gitops", "engines", engine.name, option.name), ("gitops", option.shared)):
         if said.document is not None and _is_there(said, path):
@@ -149,7 +151,7 @@ def _is_there(said: GitopsSettings, path: tuple[str, ...]) -> bool:
     return path[-1] in (said.engines.get(path[2], {}) if len(path) > 2 else said.shared)
 
 
-def _merge_user_errors(wrong: list[UserError]) -> UserError:
+def _merge_errors_of_delivery_options(wrong: list[UserError]) -> UserError:
     if len(wrong) == 1:
         return wrong[0]
     return UserError(

@@ -9,13 +9,13 @@ from typing import Any
 
 from gangplan.delivery.engine import EngineInput, EngineOption
 from gangplan.errors import UserError
-from gangplan.gitops.source import EXAMPLE_REPOSITORY, check_branch_name, check_repository_url
+from gangplan.gitops.source import EXAMPLE_REPOSITORY, check_branch_name, check_gitops_repository_url
 
 FORGES = ("github", "gitlab", "none")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
-def build_choice_check(what: str, known: Iterable[str]) -> Callable[[Any, str], Any]:
+def build_delivery_option_choice_check(what: str, known: Iterable[str]) -> Callable[[Any, str], Any]:
     """Return a check that a value is one of those known."""
     names = tuple(known)
 
@@ -30,9 +30,9 @@ def build_choice_check(what: str, known: Iterable[str]) -> Callable[[Any, str], 
 
 
 def _check_workspace_folder(value: Any, words: str) -> Any:
-    from gangplan.gitops.ci import check_repository_folder
+    from gangplan.gitops.ci import check_workspace_folder_in_repository
 
-    folder = check_repository_folder(value or ".", words)
+    folder = check_workspace_folder_in_repository(value or ".", words)
     return "" if folder == "." else folder
 
 
@@ -49,15 +49,15 @@ def name(value: Any, words: str) -> Any:
     return value
 
 
-def _find_workspace_folder(given: EngineInput) -> str:
+def _find_workspace_folder_in_repository(given: EngineInput) -> str:
     """Return the folder of the workspace in its repository.
 
     An OCI artifact contains only the workspace, so its folder is empty.
     """
-    from gangplan.tools.git import find_folder_in_repository
+    from gangplan.tools.git import find_folder_in_git_repository
 
     is_oci = str(given.values.get("repo", "")).startswith("oci://")
-    return "" if is_oci else find_folder_in_repository(given.request.root) or ""
+    return "" if is_oci else find_folder_in_git_repository(given.request.root) or ""
 
 
 REPO_OPTION = EngineOption(
@@ -66,7 +66,7 @@ REPO_OPTION = EngineOption(
     "URL",
     EXAMPLE_REPOSITORY,
     shared="repo",
-    check=check_repository_url,
+    check=check_gitops_repository_url,
     is_needed=True,
 )
 REVISION_OPTION = EngineOption(
@@ -82,7 +82,7 @@ PREFIX_OPTION = EngineOption(
     "DIR",
     "ml/jobs",
     shared="prefix",
-    find=_find_workspace_folder,
+    find=_find_workspace_folder_in_repository,
     check=_check_workspace_folder,
 )
 IMAGE_OPTION = EngineOption(
@@ -100,6 +100,6 @@ FORGE_OPTION = EngineOption(
     "gitlab",
     "github",
     shared="forge",
-    check=build_choice_check("forge", FORGES),
+    check=build_delivery_option_choice_check("forge", FORGES),
 )
 SHARED_OPTIONS = (REPO_OPTION, BRANCH_OPTION, PREFIX_OPTION, FORGE_OPTION, IMAGE_OPTION)

@@ -18,7 +18,7 @@ from gangplan.gitops.source import EXAMPLE_REPOSITORY
 from gangplan.records import dataclass
 from gangplan.source import Document, load_file
 from gangplan.spec.base import ApiVersion, Strict
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 
 SETTINGS_FILE = "gangplan.yaml"
 
@@ -33,14 +33,14 @@ class GitopsSettings:
     engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def read_gitops_settings(root: Path) -> tuple[GitopsSettings, list[Finding]]:
+def read_delivery_settings(root: Path) -> tuple[GitopsSettings, list[Finding]]:
     """Read the file of a workspace, and return its settings and findings."""
     if not os.path.lexists(root / SETTINGS_FILE):
         return GitopsSettings(), []
     document, findings = load_file(root / SETTINGS_FILE, SETTINGS_FILE)
     if document is None:
         return GitopsSettings(), findings
-    value, more = parse_document(build_settings_model(), document)
+    value, more = parse_spec_document(build_delivery_settings_model(), document)
     if value is None:
         return GitopsSettings(), [*findings, *more]
     said = value.model_dump(by_alias=True, exclude_unset=True)["gitops"]
@@ -49,15 +49,18 @@ def read_gitops_settings(root: Path) -> tuple[GitopsSettings, list[Finding]]:
 
 
 @cache
-def build_settings_model() -> type[Strict]:
+def build_delivery_settings_model() -> type[Strict]:
     """Build the format of the file from the rows of engines."""
     listed = {
-        one.name: (_build_engine_settings_model(one) | None, Field(None, description=one.help, examples=[{}]))
+        one.name: (
+            _build_delivery_engine_settings_model(one) | None,
+            Field(None, description=one.help, examples=[{}]),
+        )
         for one in list_engines()
     }
     says = "What `gangplan gitops write` makes, each with its settings."
     gitops = {
-        **{one.name: _build_setting_field(one) for one in SHARED_OPTIONS},
+        **{one.name: _build_delivery_setting_field(one) for one in SHARED_OPTIONS},
         "engines": (
             _create_settings_model("Engines", "Engines of sync, recipes of CI, and owners.", listed),
             Field(description=says, examples=[{"github": {}}]),
@@ -85,15 +88,15 @@ def _create_settings_model(name: str, says: str, fields: Mapping[str, tuple[Any,
     return model
 
 
-def _build_engine_settings_model(engine: GitopsEngine) -> Any:
-    fields = {one.name: _build_setting_field(one) for one in engine.options}
+def _build_delivery_engine_settings_model(engine: GitopsEngine) -> Any:
+    fields = {one.name: _build_delivery_setting_field(one) for one in engine.options}
     if engine.home:
         says = f"Folder of its files in the workspace; omitted: {engine.home}."
         fields["output"] = (str | None, Field(None, description=says, examples=[engine.home]))
     return _create_settings_model(engine.name.capitalize(), engine.help, fields)
 
 
-def _build_setting_field(option: EngineOption) -> tuple[Any, Any]:
+def _build_delivery_setting_field(option: EngineOption) -> tuple[Any, Any]:
     """Return the type of a setting, and its documentation."""
     kinds: dict[type, Any] = {str: str, int: int, tuple: tuple[str, ...], dict: dict[str, str]}
     return kinds[type(option.default)] | None, Field(

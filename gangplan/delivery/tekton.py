@@ -12,14 +12,14 @@ from gangplan.delivery.options import (
     IMAGE_OPTION,
     NAMESPACE_OPTION,
     PREFIX_OPTION,
-    build_choice_check,
+    build_delivery_option_choice_check,
 )
 from gangplan.errors import UserError
 
 KUBECONFIG, IN_CLUSTER = SYNCS = ("kubeconfig", "in-cluster")
 
 
-def _build_tekton_files(given: EngineInput) -> Mapping[str, str]:
+def _build_tekton_delivery_files(given: EngineInput) -> Mapping[str, str]:
     """Build the Tasks, the Pipeline, what starts it, and the rights to sync or to wait for a sync.
 
     Raises UserError for options that exclude each other.
@@ -37,18 +37,18 @@ def _build_tekton_files(given: EngineInput) -> Mapping[str, str]:
             f"a pod is in one cluster, and there are {len(given.clusters)}",
             f"Name that of the pipelines (--cluster NAME), or write --sync {KUBECONFIG}.",
         )
-    waited = tuple(_list_awaited_sync_objects(given)) if wait else ()
+    waited = tuple(_list_sync_objects_awaited_by_tekton(given)) if wait else ()
     push = Push(wait, waited, sync, given.clusters, tuple(BOUND_ROLES), given["namespace"])
     return render_tekton_files(options, given["forge"], push, given["start"])
 
 
-def _list_awaited_sync_objects(given: EngineInput) -> Iterator[str]:
+def _list_sync_objects_awaited_by_tekton(given: EngineInput) -> Iterator[str]:
     """Yield the objects of the sync engine that a pipeline waits for."""
-    from gangplan.delivery.clusters import require_workspace
+    from gangplan.delivery.clusters import require_workspace_for_delivery
     from gangplan.gitops.flux import kustomizations_of
 
     for cluster in given.clusters:
-        teams = require_workspace(given).clusters[cluster].spec.teams
+        teams = require_workspace_for_delivery(given).clusters[cluster].spec.teams
         if given["wait"] == "argocd":
             parts = ["platform", "tenants", *(f"runs-{team}" for team in teams)]
         else:
@@ -70,24 +70,24 @@ ENGINE = GitopsEngine(
             "NAME",
             "triggers",
             "pac",
-            check=build_choice_check("starter", ("pac", "triggers")),
+            check=build_delivery_option_choice_check("starter", ("pac", "triggers")),
         ),
         EngineOption(
             "sync",
             "In place of an engine, apply rendered/ after a push, with this: kubeconfig or in-cluster.",
             "WITH",
             "in-cluster",
-            check=build_choice_check("way to a cluster", ("", *SYNCS)),
+            check=build_delivery_option_choice_check("way to a cluster", ("", *SYNCS)),
         ),
         EngineOption(
             "wait",
             "After a push, wait until this has synced it: argocd or flux.",
             "ENGINE",
             "argocd",
-            check=build_choice_check("sync engine", ("", "argocd", "flux")),
+            check=build_delivery_option_choice_check("sync engine", ("", "argocd", "flux")),
         ),
         replace(NAMESPACE_OPTION, default="ci", help="The namespace of the pipelines."),
     ),
-    _build_tekton_files,
+    _build_tekton_delivery_files,
     by_cluster=True,
 )

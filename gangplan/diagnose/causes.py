@@ -9,7 +9,7 @@ from gangplan.diagnose.cause import KnownCause
 
 
 @cache
-def list_causes() -> dict[str, KnownCause]:
+def list_diagnosis_causes() -> dict[str, KnownCause]:
     """Return every cause by its id, in the order of the reference page."""
     found: dict[str, KnownCause] = {}
     for table in (known_cluster, known_start, known_mpi, known_preflight, known_program):
@@ -20,7 +20,7 @@ def list_causes() -> dict[str, KnownCause]:
     return found
 
 
-def group_causes_by_topic() -> dict[str, tuple[KnownCause, ...]]:
+def group_diagnosis_causes_by_topic() -> dict[str, tuple[KnownCause, ...]]:
     """Return the causes by topic, for the reference page."""
     return {
         "Before the pods run": known_cluster.CAUSES,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_pod_name
+from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_run_part_from_evidence_pod_name
 from gangplan.diagnose.things import (
     EXIT_CODES,
     LAUNCH,
     coerce_mapping,
     conditions_of,
     find_message_sightings,
-    find_run_of_object,
+    find_run_of_saved_object,
     is_condition_true,
-    parse_job_name,
+    parse_run_part_from_job_name,
 )
-from gangplan.live.reasons import explain_eviction, explain_kueue_message, explain_preemption
+from gangplan.live.reasons import explain_kueue_eviction, explain_kueue_message, explain_kueue_preemption
 from gangplan.objects import Body
 
 _JOBS = {
@@ -39,7 +39,7 @@ _EXIT = re.compile(
 def find_workload_sightings(thing: SavedObject) -> Iterator[Sighting]:
     """Yield the causes in Kueue's conditions of a run."""
     who, conditions = (
-        RunPart(find_run_of_object(thing)),
+        RunPart(find_run_of_saved_object(thing)),
         {str(one.get("type")): one for one in conditions_of(thing)},
     )
 
@@ -57,7 +57,7 @@ def find_workload_sightings(thing: SavedObject) -> Iterator[Sighting]:
     if is_condition_true(evicted):
         reason, said = str(evicted.get("reason") or ""), str(evicted.get("message") or "")
         if reason == "Preempted":
-            yield say("preempted", explain_preemption(said), evicted)
+            yield say("preempted", explain_kueue_preemption(said), evicted)
         else:
             causes = {
                 "PodsReadyTimeout": "not-ready-in-time",
@@ -66,19 +66,19 @@ def find_workload_sightings(thing: SavedObject) -> Iterator[Sighting]:
             }
             cause = causes.get(reason, "queue-inactive" if reason.endswith("QueueStopped") else "")
             if cause:
-                yield say(cause, explain_eviction(reason, said), evicted)
+                yield say(cause, explain_kueue_eviction(reason, said), evicted)
     message = str(quota.get("message") or "")
     # Kueue writes why it evicted a run to both conditions: the run then waits out a backoff, not for quota.
     is_evicted = is_condition_true(evicted) and message == str(evicted.get("message") or "")
     if quota and not is_condition_true(quota) and not is_evicted:
-        cause = _find_kueue_wait_cause(message)
+        cause = _find_cause_of_kueue_wait_message(message)
         if cause:
             yield say(cause, explain_kueue_message(message), quota)
     elif is_condition_true(quota) and not is_condition_true(conditions.get("Admitted")):
         yield say("admission-check", "has quota, and waits for admission checks", quota)
 
 
-def _find_kueue_wait_cause(message: str) -> str:
+def _find_cause_of_kueue_wait_message(message: str) -> str:
     """Return why Kueue keeps a workload in the queue."""
     if "maximum capacity" in message and "more needed" not in message:
         return "quota-never"
@@ -102,7 +102,7 @@ def find_job_sightings(thing: SavedObject, homes: Mapping[tuple[str, str], RunPa
         if one.get("type") == "Suspended" and reason != "TrainingRuntimeNotSupported":
             continue
         cause = _JOBS.get(reason, "job-failed")
-        who = homes.get((thing.kind, thing.name)) or parse_job_name(thing.kind, thing.name)
+        who = homes.get((thing.kind, thing.name)) or parse_run_part_from_job_name(thing.kind, thing.name)
         at, text = str(one.get("lastTransitionTime") or ""), f"{reason}: {said}"
         if cause in ("not-retried", "job-failed") and (match := _EXIT.search(said)):
             code = int(match["code"])
@@ -118,5 +118,5 @@ def _find_failed_part(who: RunPart, match: re.Match[str]) -> RunPart:
     """Return the part of the run that a message names by its pod or its number; without one, `who`."""
     if match["worker"]:
         return RunPart(who.run, "node", int(match["worker"]))
-    named = parse_pod_name(match["pod"] or "")
+    named = parse_run_part_from_evidence_pod_name(match["pod"] or "")
     return RunPart(who.run or named.run, named.role, named.worker) if named.role else who

@@ -121,7 +121,7 @@ class Evidence:
     broken: tuple[str, ...] = ()
 
 
-def parse_pod_name(name: str) -> RunPart:
+def parse_run_part_from_evidence_pod_name(name: str) -> RunPart:
     """Parse the name of a pod, or a worker's host name, into the part of a run."""
     match = _POD.match(name.partition(".")[0])
     if match is None:

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gangplan.diagnose.controllers import find_job_sightings, find_workload_sightings
-from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_pod_name
+from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_run_part_from_evidence_pod_name
 from gangplan.diagnose.pods import find_pod_sightings
 from gangplan.diagnose.things import (
     coerce_mapping,
     conditions_of,
     find_message_sightings,
-    find_run_of_object,
-    find_run_part,
-    parse_job_name,
+    find_run_of_saved_object,
+    find_run_part_of_saved_pod,
+    parse_run_part_from_job_name,
 )
 from gangplan.model.backend import BACKEND_BY_KIND
 
@@ -46,7 +46,7 @@ _UNSEEN = re.compile(r'"m(?:pod|job|jobset)\.kb\.io" denied the request: [-\w.]+
 
 def find_object_sightings(things: Sequence[SavedObject]) -> Iterator[Sighting]:
     """Yield the sightings in objects, each with the run that it belongs to."""
-    homes = _map_objects_to_run_parts(things)
+    homes = _map_saved_objects_to_run_parts(things)
     for thing in things:
         if thing.kind == "Pod":
             yield from find_pod_sightings(thing)
@@ -62,13 +62,15 @@ def find_object_sightings(things: Sequence[SavedObject]) -> Iterator[Sighting]:
             yield from _find_node_sightings(thing)
 
 
-def _map_objects_to_run_parts(things: Sequence[SavedObject]) -> dict[tuple[str, str], RunPart]:
+def _map_saved_objects_to_run_parts(things: Sequence[SavedObject]) -> dict[tuple[str, str], RunPart]:
     """Return the part of a run that each object belongs to, by kind and name, which events refer to."""
     found: dict[tuple[str, str], RunPart] = {}
     for thing in things:
-        run = find_run_of_object(thing)
+        run = find_run_of_saved_object(thing)
         if run:
-            found[thing.kind, thing.name] = find_run_part(thing) if thing.kind == "Pod" else RunPart(run)
+            found[thing.kind, thing.name] = (
+                find_run_part_of_saved_pod(thing) if thing.kind == "Pod" else RunPart(run)
+            )
     return found
 
 
@@ -79,7 +81,11 @@ def _find_event_sightings(thing: SavedObject, homes: Mapping[tuple[str, str], Ru
     kind, name = str(of.get("kind") or ""), str(of.get("name") or "")
     if reason not in _TOLD:
         return
-    who = homes.get((kind, name)) or (parse_pod_name(name) if kind == "Pod" else parse_job_name(kind, name))
+    who = homes.get((kind, name)) or (
+        parse_run_part_from_evidence_pod_name(name)
+        if kind == "Pod"
+        else parse_run_part_from_job_name(kind, name)
+    )
     at = (
         body.get("lastTimestamp")
         or body.get("eventTime")

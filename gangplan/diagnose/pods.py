@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting
-from gangplan.diagnose.things import EXIT_CODES, LAUNCH, coerce_mapping, find_message_sightings, find_run_part
+from gangplan.diagnose.things import (
+    EXIT_CODES,
+    LAUNCH,
+    coerce_mapping,
+    find_message_sightings,
+    find_run_part_of_saved_pod,
+)
 from gangplan.objects import Body
 
 _WAITING = {
@@ -39,7 +45,7 @@ _DISRUPTIONS = {
 
 def find_pod_sightings(thing: SavedObject) -> Iterator[Sighting]:
     """Yield the causes in the status of a pod."""
-    status, who = coerce_mapping(thing.body.get("status")), find_run_part(thing)
+    status, who = coerce_mapping(thing.body.get("status")), find_run_part_of_saved_pod(thing)
     reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
     conditions = [one for one in status.get("conditions") or () if isinstance(one, dict)]
     if status.get("phase") == "Failed" and reason:
@@ -89,7 +95,7 @@ def _find_container_exit_sightings(
     facts = {"container": name, "code": str(code)}
     text = f"container {name} ended with exit code {code} ({reason or 'Error'})"
     if reason == "OOMKilled":
-        limit = _read_container_memory_limit(thing, name)
+        limit = _read_memory_limit_of_saved_pod(thing, name)
         more = {**facts, **({"limit": limit} if limit else {})}
         said = f"{text}, its limit is {limit}" if limit else text
         yield Sighting("out-of-memory", thing.file, 0, thing.words, said, who, str(at or ""), more)
@@ -102,7 +108,7 @@ def _find_container_exit_sightings(
     yield Sighting(cause, thing.file, 0, thing.words, said[:400], who, str(at or ""), facts)
 
 
-def _read_container_memory_limit(thing: SavedObject, name: str) -> str:
+def _read_memory_limit_of_saved_pod(thing: SavedObject, name: str) -> str:
     spec = coerce_mapping(thing.body.get("spec"))
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         if isinstance(container, dict) and container.get("name") == name:

@@ -16,8 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gangplan.diagnose.evidence import Evidence, Log, RunPart, SavedObject, parse_pod_name
-from gangplan.diagnose.scan import scan_log
+from gangplan.diagnose.evidence import (
+    Evidence,
+    Log,
+    RunPart,
+    SavedObject,
+    parse_run_part_from_evidence_pod_name,
+)
+from gangplan.diagnose.scan import scan_log_for_signs
 from gangplan.diagnose.signs import Sign
 from gangplan.diagnose.tidy import drop_malformed_fields
 from gangplan.errors import UserError
@@ -77,15 +83,18 @@ def _read_evidence_file(
         head = stream.read(_HEAD)
         rest = _prepend_head_to_stream(head, stream)
         if mark := next((mark for mark in _MARKS if head.startswith(mark)), None):
-            head, rest = head[len(mark) :].decode(_MARKS[mark], "replace").encode(), _transcode(rest, mark)
-        if not _is_objects(file, head):
-            return scan_log(file, rest, signs, _parse_log_name(file))
+            head, rest = (
+                head[len(mark) :].decode(_MARKS[mark], "replace").encode(),
+                _convert_evidence_to_utf8(rest, mark),
+            )
+        if not _is_file_of_saved_objects(file, head):
+            return scan_log_for_signs(file, rest, signs, _parse_run_part_from_log_name(file))
         return _parse_saved_objects(file, _read_evidence_bytes(file, rest))
 
 
-def scan_received_log(file: str, text: str, who: RunPart) -> Log:
+def scan_received_log_for_signs(file: str, text: str, who: RunPart) -> Log:
     """Return a log received over a connection."""
-    log = scan_log(
+    log = scan_log_for_signs(
         file, _prepend_head_to_stream(text.encode("utf-8", "replace"), io.BytesIO()), all_signs(), who
     )
     return log or Log(file, 0, (), (), who)
@@ -106,7 +115,7 @@ def _find_evidence_sources(
                 f"there is no file {name}",
                 "Save what the cluster says: kubectl get trainjobs,jobsets,jobs,pods,events -o json > run.json.",
             )
-        _refuse_endless_file(path)
+        _refuse_endless_evidence_file(path)
         for one in _list_evidence_files(path):
             count += 1
             if count > MOST_FILES:
@@ -114,7 +123,7 @@ def _find_evidence_sources(
             yield one.as_posix(), one == path, lambda one=one: _open_evidence_file(one)  # type: ignore[misc]
 
 
-def _refuse_endless_file(path: Path) -> None:
+def _refuse_endless_evidence_file(path: Path) -> None:
     """Raise UserError for a pipe or device that may never end. The shell's own <(...) do."""
     if path.is_file() or path.is_dir() or path.parent in _DESCRIPTORS or path == Path("/dev/stdin"):
         return
@@ -151,7 +160,7 @@ def _prepend_head_to_stream(head: bytes, stream: BinaryIO) -> Callable[[int], by
     return read
 
 
-def _transcode(read: Callable[[int], bytes], mark: bytes) -> Callable[[int], bytes]:
+def _convert_evidence_to_utf8(read: Callable[[int], bytes], mark: bytes) -> Callable[[int], bytes]:
     """Return a reader of the same text in UTF-8, without its byte order mark."""
     decoder = getincrementaldecoder(_MARKS[mark])("replace")
     left = [mark]
@@ -180,7 +189,7 @@ def _read_evidence_bytes(file: str, read: Callable[[int], bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _is_objects(file: str, head: bytes) -> bool:
+def _is_file_of_saved_objects(file: str, head: bytes) -> bool:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if file.endswith((".log", ".txt", ".out", ".err")):
         return start.startswith(b"{") and b'"apiVersion"' in head
@@ -194,17 +203,17 @@ def _parse_saved_objects(file: str, data: bytes) -> list[SavedObject]:
     bodies: Iterable[Any]
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{"):
-        bodies = _parse_consecutive_json(file, start)
+        bodies = _parse_consecutive_saved_objects(file, start)
     else:
         try:
             bodies = load_objects(data.decode("utf-8", "replace"))
         except ManifestError as error:
             raise UserError(f"{file}:{error.line or 1}: {error.message}", "Save it again.") from error
-    found = (one for body in bodies for one in _flatten_object_list(body))
+    found = (one for body in bodies for one in _unwrap_saved_object_list(body))
     return [SavedObject(drop_malformed_fields(one), file) for one in found]
 
 
-def _parse_consecutive_json(file: str, data: bytes) -> list[Any]:
+def _parse_consecutive_saved_objects(file: str, data: bytes) -> list[Any]:
     """Parse consecutive objects, as several calls of `kubectl get` write them."""
     text = data.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
@@ -225,7 +234,7 @@ def _parse_consecutive_json(file: str, data: bytes) -> list[Any]:
     return found
 
 
-def _flatten_object_list(body: Any) -> Iterator[dict[str, Any]]:
+def _unwrap_saved_object_list(body: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects of a List; anything that is not a Kubernetes object is left out."""
     if not isinstance(body, dict):
         return
@@ -239,11 +248,11 @@ def _flatten_object_list(body: Any) -> Iterator[dict[str, Any]]:
         yield body
 
 
-def _parse_log_name(file: str) -> RunPart:
+def _parse_run_part_from_log_name(file: str) -> RunPart:
     """Parse the name of a log into the part of a run: `<pod>.log`, `worker-3.log`, `launcher.txt`."""
     for part in reversed(Path(file).parts):
         bare = re.sub(r"\.(?:log|txt|out|err|current|previous)$", "", part)
-        who = parse_pod_name(bare)
+        who = parse_run_part_from_evidence_pod_name(bare)
         if who.role:
             return who
         if match := re.fullmatch(r"(?:.*[-_.])?(launcher|worker|rank)[-_.]?(\d+)?", bare):

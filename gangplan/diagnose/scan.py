@@ -8,8 +8,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from gangplan.diagnose.evidence import Log, RunPart, Sighting, parse_pod_name
-from gangplan.diagnose.signs import MAX_FOLLOWING_LINES, MAX_WINDOW_LENGTH, FoundSign, Sign, find_signs
+from gangplan.diagnose.evidence import Log, RunPart, Sighting, parse_run_part_from_evidence_pod_name
+from gangplan.diagnose.signs import (
+    MAX_FOLLOWING_LINES,
+    MAX_WINDOW_LENGTH,
+    FoundSign,
+    Sign,
+    find_signs_of_causes,
+)
 
 #: Bytes that are read at once, and the bound of the overlap of two pieces, so that a sign sees the lines
 #: after it.
@@ -39,7 +45,7 @@ _FRONTS = (
 )
 
 
-def scan_log(
+def scan_log_for_signs(
     file: str, read: Callable[[int], bytes], signs: tuple[Sign, ...], who: RunPart | None = None
 ) -> Log | None:
     """Scan a log that `read` returns in pieces. Returns None for bytes that are not text."""
@@ -91,7 +97,7 @@ def _collect_log_sightings(
 ) -> None:
     position, line = 0, before
     counts = Counter((one.cause, one.is_warning) for one in found)
-    for one in find_signs(text, signs):
+    for one in find_signs_of_causes(text, signs):
         line += text.count("\n", position, one.start)
         position = one.start
         counts[one.cause, one.is_warning] += 1
@@ -100,7 +106,7 @@ def _collect_log_sightings(
 
 
 def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: RunPart) -> Sighting:
-    said, at, front = fronted(_shorten_line_around_sign(text, one))
+    said, at, front = split_off_log_line_prefixes(_shorten_line_around_sign(text, one))
     facts = dict(one.facts)
     whose = replace(
         who,
@@ -111,7 +117,7 @@ def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: Ru
     )
     if rank := facts.pop("rank", ""):
         whose = replace(whose, rank=int(rank))
-    host = parse_pod_name(facts.get("host", ""))
+    host = parse_run_part_from_evidence_pod_name(facts.get("host", ""))
     if host.role:
         whose = replace(whose, run=host.run, role=host.role, worker=host.worker)
     elif match := _WORKER_HOST.search(facts.get("host", "")) or (
@@ -128,7 +134,7 @@ def _shorten_line_around_sign(text: str, one: FoundSign) -> str:
     return text[max(one.start, one.needle - _LONGEST // 2) : min(one.end, one.needle + _LONGEST)]
 
 
-def fronted(line: str) -> tuple[str, str, RunPart]:
+def split_off_log_line_prefixes(line: str) -> tuple[str, str, RunPart]:
     """Return a line without its prefixes, its time, and the part of the run that wrote it."""
     text, at, who = _ANSI.sub("", line), "", RunPart()
     for _ in range(len(_FRONTS) + 2):
@@ -140,7 +146,7 @@ def fronted(line: str) -> tuple[str, str, RunPart]:
                 break
             facts = match.groupdict()
             if facts.get("pod"):
-                pod = parse_pod_name(facts["pod"])
+                pod = parse_run_part_from_evidence_pod_name(facts["pod"])
                 who = replace(pod, rank=who.rank)
             elif facts.get("worker"):
                 who = replace(who, role="node", worker=int(facts["worker"]))

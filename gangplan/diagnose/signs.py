@@ -57,7 +57,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def find_signs(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[FoundSign]:
+def find_signs_of_causes(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[FoundSign]:
     """Yield the signs in a text in line order, at most one cause per line and `most` of each sign.
 
     Time grows with the text and the number of signs: each needle is searched once, in C.
@@ -81,7 +81,7 @@ def find_signs(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Fo
                 continue
             facts = {name: value for name, value in match.groupdict().items() if value} if match else {}
             if sign.follow:
-                facts |= _collect_facts_after_sign(text, end, sign)
+                facts |= _collect_facts_after_log_sign(text, end, sign)
             before = text[max(text.rfind("\n", 0, max(start - 1, 0)) + 1, start - NEAR) : start]
             warns = not sign.is_sure and (sign.is_mild or is_warning(near, found_at - begin, before))
             found[start] = FoundSign(sign.cause, start, end, found_at, facts, warns)
@@ -90,7 +90,7 @@ def find_signs(text: str, signs: Sequence[Sign], most: int = 200) -> Iterator[Fo
         yield found[start]
 
 
-def _collect_facts_after_sign(text: str, end: int, sign: Sign) -> dict[str, str]:
+def _collect_facts_after_log_sign(text: str, end: int, sign: Sign) -> dict[str, str]:
     """Return facts from the following lines, each from the first line that has it."""
     facts: dict[str, str] = {}
     for line in text[end + 1 : end + MAX_WINDOW_LENGTH].split("\n")[: sign.reach]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_pod_name
-from gangplan.diagnose.signs import find_signs
+from gangplan.diagnose.evidence import RunPart, SavedObject, Sighting, parse_run_part_from_evidence_pod_name
+from gangplan.diagnose.signs import find_signs_of_causes
 from gangplan.diagnose.signs_cluster import CLUSTER_SIGNS
 from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB
 from gangplan.model.exits import LAUNCH_EXITS, PREFLIGHT_EXITS
@@ -41,7 +41,7 @@ EXIT_CODES = {
 WHOLE_RUNS = (*BACKEND_BY_KIND, "JobSet")
 
 
-def find_run_of_object(thing: SavedObject) -> str:
+def find_run_of_saved_object(thing: SavedObject) -> str:
     """Return the run that an object belongs to; empty if it does not say."""
     if thing.kind in WHOLE_RUNS:
         return thing.name
@@ -50,22 +50,22 @@ def find_run_of_object(thing: SavedObject) -> str:
     for owner in (thing.body.get("metadata") or {}).get("ownerReferences") or ():
         if owner.get("kind") in WHOLE_RUNS:
             return str(owner.get("name") or "")
-    return parse_pod_name(thing.name).run if thing.kind == "Pod" else ""
+    return parse_run_part_from_evidence_pod_name(thing.name).run if thing.kind == "Pod" else ""
 
 
-def find_run_part(thing: SavedObject) -> RunPart:
+def find_run_part_of_saved_pod(thing: SavedObject) -> RunPart:
     """Return the part of a run that a pod is, by its labels, otherwise by its name."""
     role, index = thing.labels.get(ROLE, ""), thing.labels.get(INDEX, "")
     if not role and (role := thing.labels.get(MPIJOB.role_label, "")):
         index = thing.name.rpartition("-")[2]  # a worker is named <run>-worker-<number>
     if not role:
-        named = parse_pod_name(thing.name)
-        return RunPart(find_run_of_object(thing), named.role, named.worker)
+        named = parse_run_part_from_evidence_pod_name(thing.name)
+        return RunPart(find_run_of_saved_object(thing), named.role, named.worker)
     worker = int(index) if index.isdigit() and role != "launcher" else None
-    return RunPart(find_run_of_object(thing), role, worker)
+    return RunPart(find_run_of_saved_object(thing), role, worker)
 
 
-def parse_job_name(kind: str, name: str) -> RunPart:
+def parse_run_part_from_job_name(kind: str, name: str) -> RunPart:
     """Return the run of a Job by its name: `<run>-<role>-0`, or `<run>-launcher` of an MPIJob."""
     match = re.fullmatch(r"(.+)-(launcher(-\d+)?|node-\d+)", name) if kind == "Job" else None
     if match:
@@ -79,7 +79,7 @@ def find_message_sightings(
     """Yield the cause that a message is a sign of; without a sign, the cause `otherwise`, unless it is
     empty."""
     words = " ".join(text.split())
-    found = next(find_signs(words, CLUSTER_SIGNS), None)
+    found = next(find_signs_of_causes(words, CLUSTER_SIGNS), None)
     cause = found.cause if found else otherwise
     if cause:
         known = {**facts, **(found.facts if found else {})}

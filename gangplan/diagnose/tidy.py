@@ -50,22 +50,22 @@ _SHAPE: Mapping[str, Any] = {
 
 def drop_malformed_fields(body: Body) -> Body:
     """Return the object with metadata and a status, and without fields that diagnose reads in another type."""
-    return {"metadata": {}, "status": {}, **_keep_well_formed(body, _SHAPE)}
+    return {"metadata": {}, "status": {}, **_extract_well_formed_evidence(body, _SHAPE)}
 
 
-def _keep_well_formed(value: Any, shape: Any) -> Any:
+def _extract_well_formed_evidence(value: Any, shape: Any) -> Any:
     """Return the value without what does not fit, or `_LEFT_OUT`; a number where a text is due, as text."""
     if isinstance(shape, _Entries):
         if not isinstance(value, list):
             return _LEFT_OUT
-        kept = [_keep_well_formed(one, shape.shape) for one in value]
+        kept = [_extract_well_formed_evidence(one, shape.shape) for one in value]
         return [one for one in kept if one is not _LEFT_OUT and all(name in one for name in shape.needs)]
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return _LEFT_OUT
         default = shape.get(_ANY_KEY)
         fields = {
-            name: one if (of := shape.get(name, default)) is None else _keep_well_formed(one, of)
+            name: one if (of := shape.get(name, default)) is None else _extract_well_formed_evidence(one, of)
             for name, one in value.items()
         }
         return {name: one for name, one in fields.items() if one is not _LEFT_OUT}

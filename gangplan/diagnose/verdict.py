@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gangplan.diagnose.cause import ASIDE, ENDING, KnownCause
-from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.causes import list_diagnosis_causes
 from gangplan.diagnose.evidence import Evidence, Log, SavedObject, Sighting
 from gangplan.diagnose.objects import find_object_sightings
-from gangplan.diagnose.things import find_run_of_object
-from gangplan.live.states import RunState, determine_run_state
+from gangplan.diagnose.things import find_run_of_saved_object
+from gangplan.live.states import RunState, determine_live_run_state
 from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.records import dataclass
 
@@ -80,7 +80,9 @@ def diagnose_runs(evidence: Evidence, named: str = "") -> tuple[RunDiagnosis, ..
         *(one for log in evidence.logs for one in log.sightings),
     ]
     names = {name for one in sightings if (name := one.who.run)} | set(runs)
-    names |= {log.who.run for log in evidence.logs} | {find_run_of_object(thing) for thing in evidence.things}
+    names |= {log.who.run for log in evidence.logs} | {
+        find_run_of_saved_object(thing) for thing in evidence.things
+    }
     names.discard("")
     only = named or (next(iter(names)) if len(names) == 1 else "")
     by_run: dict[str, list[Sighting]] = {name: [] for name in names}
@@ -113,11 +115,11 @@ def _diagnose_run(
     logs: Sequence[Log],
     things: Sequence[SavedObject],
 ) -> RunDiagnosis:
-    kin = [thing for thing in things if name and find_run_of_object(thing) == name]
+    kin = [thing for thing in things if name and find_run_of_saved_object(thing) == name]
     at = None
     if run is not None and run.kind in BACKEND_BY_KIND:
         workload = next((thing.body for thing in kin if thing.kind == "Workload"), None)
-        at = determine_run_state(run.body, workload)
+        at = determine_live_run_state(run.body, workload)
     metadata = (run.body.get("metadata") or {}) if run else {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     team = str((metadata.get("labels") or {}).get(_TEAM) or "")
@@ -160,9 +162,9 @@ _PASSED = frozenset(
 
 
 def _rank_found_causes(sightings: Sequence[Sighting]) -> tuple[FoundCause, ...]:
-    known = list_causes()
+    known = list_diagnosis_causes()
     groups: dict[str, list[Sighting]] = {}
-    for one in _drop_repeated_exceptions(sightings, known):
+    for one in _drop_repeated_exception_sightings(sightings, known):
         groups.setdefault(one.cause, []).append(one)
     ranked = sorted(groups, key=lambda name: _compute_cause_sort_key(known[name], groups[name]))
     weights = {name: _weigh_cause(known[name], groups[name]) for name in ranked}
@@ -177,7 +179,7 @@ def _rank_found_causes(sightings: Sequence[Sighting]) -> tuple[FoundCause, ...]:
     return tuple(found)
 
 
-def _drop_repeated_exceptions(
+def _drop_repeated_exception_sightings(
     sightings: Sequence[Sighting], known: Mapping[str, KnownCause]
 ) -> Sequence[Sighting]:
     """Drop exceptions whose last line is itself another symptom, which says more.

@@ -24,15 +24,15 @@ class FlagChange:
 
 def parse_changes(sets: Iterable[str], unsets: Iterable[str]) -> list[FlagChange]:
     """Return the changes that flags ask for, those of --set first. Raises UserError."""
-    found = [_parse_set_flag(text) for text in sets]
+    found = [_parse_yaml_edit_from_set_flag(text) for text in sets]
     found += [
         FlagChange(parse_typed_path(text, f"--unset {text}"), f"--unset {text}", None) for text in unsets
     ]
-    _check_apart(found)
+    _refuse_overlapping_field_edits(found)
     return found
 
 
-def _parse_set_flag(text: str) -> FlagChange:
+def _parse_yaml_edit_from_set_flag(text: str) -> FlagChange:
     name, equals, value = text.partition("=")
     typed = f"--set {text}"
     if equals:
@@ -63,7 +63,7 @@ def parse_typed_path(text: str, typed: str) -> FieldPath:
     return tuple(path)
 
 
-def _check_apart(changes: Sequence[FlagChange]) -> None:
+def _refuse_overlapping_field_edits(changes: Sequence[FlagChange]) -> None:
     """Refuse two changes of the same field, or of a field and a part of it: they are ambiguous.
 
     Raises UserError.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.edits.spans import EntrySpan, is_block_style, list_entry_spans
+from gangplan.edits.spans import EntrySpan, is_block_style, list_text_spans_of_yaml_entries
 from gangplan.source.parser import MappingNode, Node, ScalarNode
 
 
-def replace_entry_value(text: str, entry: EntrySpan, new: str) -> str:
+def replace_entry_value_in_yaml_text(text: str, entry: EntrySpan, new: str) -> str:
     """Replace the value of an entry by one on a single line; a comment after its key stays."""
     node = entry.node
     is_text = isinstance(node, ScalarNode) and node.style in ("|", ">")
@@ -24,21 +24,21 @@ def replace_entry_value(text: str, entry: EntrySpan, new: str) -> str:
     return f"{text[: entry.head]} {new}{comment}{text[end:]}"
 
 
-def insert_entry(
+def insert_entry_into_yaml_text(
     text: str, node: Node, name: str | None, new: str, outer: EntrySpan | None, order: Sequence[str] = ()
 ) -> str:
     """Insert an entry into a mapping (with its name) or a list: after what precedes it in `order`, else last.
 
     Raises ValueError for a file that is empty.
     """
-    there = list_entry_spans(text, node)
+    there = list_text_spans_of_yaml_entries(text, node)
     if not there:
         written = f"[{new}]" if name is None else f"{{{name}: {new}}}"
         if outer is None:
             raise ValueError("an empty file")
-        return replace_entry_value(text, outer, written)
+        return replace_entry_value_in_yaml_text(text, outer, written)
     words = new if name is None else f"{name}: {new}"
-    last = _find_preceding_entry(there, name, order)
+    last = _find_entry_before_insertion(there, name, order)
     if not is_block_style(node):
         return f"{text[: last.end]}, {words}{text[last.end :]}"
     column = there[0].start - (text.rfind("\n", 0, there[0].start) + 1)
@@ -50,7 +50,9 @@ def insert_entry(
     return f"{head}{' ' * column}{'- ' if name is None else ''}{words}{line_end}{tail}"
 
 
-def _find_preceding_entry(there: Sequence[EntrySpan], name: str | None, order: Sequence[str]) -> EntrySpan:
+def _find_entry_before_insertion(
+    there: Sequence[EntrySpan], name: str | None, order: Sequence[str]
+) -> EntrySpan:
     """Return the entry after which a new one is inserted."""
     sooner = order[: order.index(name)] if name in order else ()
     ranks = {one: rank for rank, one in enumerate(sooner)}
@@ -59,17 +61,17 @@ def _find_preceding_entry(there: Sequence[EntrySpan], name: str | None, order: S
     )
 
 
-def remove_entry(text: str, node: Node, name: str | int, outer: EntrySpan | None) -> str:
+def remove_entry_from_yaml_text(text: str, node: Node, name: str | int, outer: EntrySpan | None) -> str:
     """Remove an entry with the comment on its line.
 
     Raises ValueError where other text would be lost, or nothing would be left.
     """
-    there = list_entry_spans(text, node)
+    there = list_text_spans_of_yaml_entries(text, node)
     index = next(at for at, one in enumerate(there) if one.name == name)
     if len(there) == 1:
         if outer is None:
             raise ValueError("nothing would be left")
-        return replace_entry_value(text, outer, "{}" if isinstance(node, MappingNode) else "[]")
+        return replace_entry_value_in_yaml_text(text, outer, "{}" if isinstance(node, MappingNode) else "[]")
     one = there[index]
     behind = there[index + 1] if index + 1 < len(there) else None
     if not is_block_style(node):

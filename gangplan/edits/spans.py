@@ -27,12 +27,12 @@ class EntrySpan:
     end: int
 
 
-def list_entry_spans(text: str, node: Node) -> list[EntrySpan]:
+def list_text_spans_of_yaml_entries(text: str, node: Node) -> list[EntrySpan]:
     """Return the entries of a mapping or a list, in order."""
     return list(
-        _find_mapping_entry_spans(text, node)
+        _find_text_spans_of_mapping_entries(text, node)
         if isinstance(node, MappingNode)
-        else _find_list_item_spans(text, node)
+        else _find_text_spans_of_list_items(text, node)
     )
 
 
@@ -41,10 +41,10 @@ def is_block_style(node: Node) -> bool:
     return isinstance(node, MappingNode | SequenceNode) and not node.flow_style
 
 
-def end_of(text: str, node: Node) -> int:
+def find_end_of_yaml_value(text: str, node: Node) -> int:
     """Return where a value ends; without brackets, after its last word and before any comments."""
     if is_block_style(node):
-        found = list_entry_spans(text, node)
+        found = list_text_spans_of_yaml_entries(text, node)
         return found[-1].end if found else node.start_mark.index
     start, end = node.start_mark.index, node.end_mark.index
     if isinstance(node, ScalarNode) and node.style in ("|", ">"):
@@ -52,19 +52,19 @@ def end_of(text: str, node: Node) -> int:
     return int(end)
 
 
-def _find_mapping_entry_spans(text: str, node: Node) -> Iterator[EntrySpan]:
+def _find_text_spans_of_mapping_entries(text: str, node: Node) -> Iterator[EntrySpan]:
     for key, value in node.value:
         start = key.start_mark.index
         behind = key.end_mark.index
         colon = text.find(":", behind)
         head = colon + 1 if colon >= 0 and not text[behind:colon].strip() else behind
-        yield EntrySpan(key.value, value, start, head, *_locate_value_span(text, value, head))
+        yield EntrySpan(key.value, value, start, head, *_locate_text_span_of_value(text, value, head))
 
 
-def _find_list_item_spans(text: str, node: Node) -> Iterator[EntrySpan]:
+def _find_text_spans_of_list_items(text: str, node: Node) -> Iterator[EntrySpan]:
     after = node.start_mark.index
     for index, value in enumerate(node.value):
-        begin, end = _locate_value_span(text, value, after)
+        begin, end = _locate_text_span_of_value(text, value, after)
         dash = text.rfind("-", after, begin) if is_block_style(node) else -1
         if is_block_style(node) and dash < 0:  # an empty item, or one whose dash is the first character
             dash = text.find("-", after)
@@ -73,7 +73,7 @@ def _find_list_item_spans(text: str, node: Node) -> Iterator[EntrySpan]:
         after = end
 
 
-def _locate_value_span(text: str, node: Node, after: int) -> tuple[int, int]:
+def _locate_text_span_of_value(text: str, node: Node, after: int) -> tuple[int, int]:
     """Return where a value begins and ends.
 
     The node of an alias is that of its anchor, which is earlier in the text.
@@ -81,4 +81,4 @@ def _locate_value_span(text: str, node: Node, after: int) -> tuple[int, int]:
     if node.start_mark.index < after:
         match = _ALIAS.search(text, after)
         return match.span() if match else (after, after)
-    return int(node.start_mark.index), max(end_of(text, node), int(node.start_mark.index))
+    return int(node.start_mark.index), max(find_end_of_yaml_value(text, node), int(node.start_mark.index))

@@ -7,8 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.edits.place import insert_entry, remove_entry, replace_entry_value
-from gangplan.edits.spans import EntrySpan, list_entry_spans
+from gangplan.edits.place import (
+    insert_entry_into_yaml_text,
+    remove_entry_from_yaml_text,
+    replace_entry_value_in_yaml_text,
+)
+from gangplan.edits.spans import EntrySpan, list_text_spans_of_yaml_entries
 from gangplan.errors import UserError
 from gangplan.findings import FieldPath
 from gangplan.source import load_document
@@ -41,7 +45,7 @@ def edit_field(text: str, file: str, path: FieldPath, new: str | None, *orders: 
         where = findings[0].where if findings else file
         raise UserError(f"{where}: the file cannot be read", f"gangplan validate {file} says why.")
     wanted = copy.deepcopy(document.value)
-    _apply_change_to_value(wanted, path, new, file)
+    _apply_field_edit_to_value(wanted, path, new, file)
     try:
         after = _edit_yaml_text(text.removeprefix(_BOM), path, new, orders)
     except (IndexError, KeyError, ValueError):
@@ -61,13 +65,13 @@ def _format_comparable_value(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _apply_change_to_value(value: Any, path: FieldPath, new: str | None, file: str) -> None:
+def _apply_field_edit_to_value(value: Any, path: FieldPath, new: str | None, file: str) -> None:
     """Make the change in the value of the file. Raises UserError if it cannot be made."""
     for depth, step in enumerate(path):
         here, is_last = path[: depth + 1], depth + 1 == len(path)
         if not isinstance(value, list if isinstance(step, int) else dict):
             message = f"{file}: {format_dotted_path(path[:depth])} has no {format_dotted_path(here)}"
-            raise UserError(message, _describe_value_kind(value, path[:depth]))
+            raise UserError(message, _describe_kind_of_edited_value(value, path[:depth]))
         is_there = step < len(value) if isinstance(step, int) else step in value
         if not is_there and new is None:
             known = value if isinstance(value, dict) else ()
@@ -93,7 +97,7 @@ def _assign_container_item(value: Any, step: str | int, item: Any) -> None:
         value[step] = item
 
 
-def _describe_value_kind(value: Any, path: FieldPath) -> str:
+def _describe_kind_of_edited_value(value: Any, path: FieldPath) -> str:
     if isinstance(value, list):
         first = format_dotted_path((*path, 0))
         return f"Its entries are {first} and so on; --set {format_dotted_path(path)}=[a, b] sets all of it."
@@ -115,20 +119,20 @@ def _edit_yaml_text(text: str, path: FieldPath, new: str | None, orders: Sequenc
         if below is None:
             assert new is not None
             order = orders[depth] if depth < len(orders) else ()
-            return _add_yaml_entry(text, node, entry, path[depth:], new, order)
+            return _add_entry_to_yaml_text(text, node, entry, path[depth:], new, order)
         if depth + 1 == len(path) and new is None:
-            return remove_entry(text, node, step, entry)
+            return remove_entry_from_yaml_text(text, node, step, entry)
         node, entry = below.node, below
     assert entry is not None
     assert new is not None
-    return _replace_yaml_value(text, entry, path, new)
+    return _replace_value_in_yaml_text(text, entry, path, new)
 
 
 def _find_entry_span(text: str, node: Node, step: str | int) -> EntrySpan | None:
-    return next((one for one in list_entry_spans(text, node) if one.name == step), None)
+    return next((one for one in list_text_spans_of_yaml_entries(text, node) if one.name == step), None)
 
 
-def _add_yaml_entry(
+def _add_entry_to_yaml_text(
     text: str, node: Node, entry: EntrySpan | None, rest: FieldPath, new: str, order: Sequence[str] = ()
 ) -> str:
     """Add a new field or entry below a mapping, a list, or a field without a value."""
@@ -137,31 +141,33 @@ def _add_yaml_entry(
         written = f"[{written}]" if isinstance(step, int) else f"{{{_format_yaml_key(step)}: {written}}}"
     name = None if isinstance(rest[0], int) else _format_yaml_key(rest[0])
     if isinstance(node, MappingNode | SequenceNode):
-        return insert_entry(text, node, name, written, entry, order)
+        return insert_entry_into_yaml_text(text, node, name, written, entry, order)
     assert entry is not None
-    return replace_entry_value(text, entry, f"[{written}]" if name is None else f"{{{name}: {written}}}")
+    return replace_entry_value_in_yaml_text(
+        text, entry, f"[{written}]" if name is None else f"{{{name}: {written}}}"
+    )
 
 
-def _replace_yaml_value(text: str, entry: EntrySpan, path: FieldPath, new: str) -> str:
+def _replace_value_in_yaml_text(text: str, entry: EntrySpan, path: FieldPath, new: str) -> str:
     """Replace a value by another; in lists and mappings, only what differs."""
     flow = f"[{new}]"
     before, after = entry.node, compose_single_node(flow).value[0]
     if isinstance(before, ScalarNode) and isinstance(after, ScalarNode):
-        return replace_entry_value(
-            text, entry, _keep_scalar_quote_style(text[entry.begin : entry.end], before, new)
+        return replace_entry_value_in_yaml_text(
+            text, entry, _quote_edited_scalar_as_before(text[entry.begin : entry.end], before, new)
         )
     if not (type(before) is type(after) and before.value and after.value):
-        return replace_entry_value(text, entry, new)
-    there = [text[one.begin : one.end] for one in list_entry_spans(text, before)]
-    wanted = list_entry_spans(flow, after)
-    kept = _count_kept_tail_entries(there, [flow[one.begin : one.end] for one in wanted])
+        return replace_entry_value_in_yaml_text(text, entry, new)
+    there = [text[one.begin : one.end] for one in list_text_spans_of_yaml_entries(text, before)]
+    wanted = list_text_spans_of_yaml_entries(flow, after)
+    kept = _count_unedited_tail_entries(there, [flow[one.begin : one.end] for one in wanted])
     gone: list[str | int]
     if isinstance(after, SequenceNode):
         gone = [at for at in range(len(there)) if at >= len(wanted) - kept and at < len(there) - kept]
         wanted = wanted[: len(wanted) - kept]
     else:
         names = {one.name for one in wanted}
-        gone = [one.name for one in list_entry_spans(text, before) if one.name not in names]
+        gone = [one.name for one in list_text_spans_of_yaml_entries(text, before) if one.name not in names]
     for one in wanted:
         text = _edit_yaml_text(text, (*path, one.name), flow[one.begin : one.end])
     for name in reversed(gone):
@@ -169,16 +175,16 @@ def _replace_yaml_value(text: str, entry: EntrySpan, path: FieldPath, new: str) 
     return text
 
 
-def _count_kept_tail_entries(there: list[str], wanted: list[str]) -> int:
+def _count_unedited_tail_entries(there: list[str], wanted: list[str]) -> int:
     """Return how many entries at the end of a list that gets shorter stay the same."""
     count = 0
     if len(wanted) < len(there):
-        while count < len(wanted) and _is_same(there[-1 - count], wanted[-1 - count]):
+        while count < len(wanted) and _is_value_unchanged_by_edit(there[-1 - count], wanted[-1 - count]):
             count += 1
     return count
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_value_unchanged_by_edit(one: str, other: str) -> bool:
     """Return whether two values are written alike, or are the same text in different quotes."""
     if one == other:
         return True
@@ -186,7 +192,7 @@ def _is_same(one: str, other: str) -> bool:
     return isinstance(value, str) and value == _read_yaml_value_or_none(other)
 
 
-def _keep_scalar_quote_style(old: str, node: ScalarNode, new: str) -> str:
+def _quote_edited_scalar_as_before(old: str, node: ScalarNode, new: str) -> str:
     """Return a text in the quotes of the old one; an equal text stays as it was written."""
     value = read_value(new)
     if not isinstance(value, str):

@@ -34,10 +34,10 @@ def commit_staged_files(tree: Path, folder: Path, staged: Iterable[str], gone: I
     text = json.dumps({"staged": sorted(staged), "gone": sorted(gone)}).encode()
     aside.write_bytes(seal_text(text, _read_journal_key()))
     os.replace(aside, journal)
-    finish_journal(tree, folder)
+    complete_rendered_tree_journal(tree, folder)
 
 
-def finish_journal(tree: Path, folder: Path) -> None:
+def complete_rendered_tree_journal(tree: Path, folder: Path) -> None:
     """Make the remaining changes of a journal, if there is one. Raises OSError."""
     journal = locate_journal(folder)
     try:
@@ -48,7 +48,7 @@ def finish_journal(tree: Path, folder: Path) -> None:
         journal.unlink()
         return
     wanted = json.loads(text)
-    if not all(is_inside_tree(tree, path) for path in (*wanted["staged"], *wanted["gone"])):
+    if not all(is_inside_rendered_tree(tree, path) for path in (*wanted["staged"], *wanted["gone"])):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     for path in wanted["staged"]:
         if os.path.lexists(folder / path):
@@ -56,7 +56,7 @@ def finish_journal(tree: Path, folder: Path) -> None:
             os.replace(folder / path, tree / path)
     for path in wanted["gone"]:
         (tree / path).unlink(missing_ok=True)
-        remove_empty_parents(tree / path, tree)
+        remove_empty_parent_folders(tree / path, tree)
     journal.unlink()
 
 
@@ -71,7 +71,7 @@ def _read_journal_key() -> bytes:
     return found
 
 
-def is_inside_tree(tree: Path, path: str) -> bool:
+def is_inside_rendered_tree(tree: Path, path: str) -> bool:
     """Return whether a path of a tree is really in it: no folder on the way is a link."""
     parts = path.split("/")
     return ".." not in parts and not any(
@@ -79,7 +79,7 @@ def is_inside_tree(tree: Path, path: str) -> bool:
     )
 
 
-def remove_empty_parents(path: Path, root: Path) -> None:
+def remove_empty_parent_folders(path: Path, root: Path) -> None:
     """Remove the empty parent folders of a path, up to `root`."""
     for folder in path.parents:
         if folder == root:

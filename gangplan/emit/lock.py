@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError, build_refusal_error
+from gangplan.errors import ToolError, UserError, build_os_refusal_error
 
 # What a render writes in its state folder; stage.aside exists only between two renames (swap.py).
 OWN = ("lock", "stage", "stage.aside", "journal", "journal.new")
@@ -39,7 +39,7 @@ def lock_state_folder(state: Path) -> Iterator[int]:
             state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o644
         )
     except OSError as failed:
-        raise build_refusal_error(f"cannot write in {state}", failed) from None
+        raise build_os_refusal_error(f"cannot write in {state}", failed) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

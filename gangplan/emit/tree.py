@@ -75,7 +75,9 @@ class StagingFolder:
         """Compare a text with the tree and stage it if it differs. Raises UserError for an unmanaged file."""
         data, existing = text.encode(), os.path.join(self.tree, path)
         digest = sha256(data).hexdigest()
-        old = _read_regular_file(existing) if self.is_look else _read_existing_file(existing)
+        old = (
+            _read_regular_rendered_file(existing) if self.is_look else _read_existing_rendered_file(existing)
+        )
         if old == data:
             return TreeChange(path, FileOutcome.SAME, digest)
         if old is not None and not self.is_look and read_header_source(Path(existing)) is None:
@@ -105,7 +107,9 @@ class StagingFolder:
         """
         found = []
         for path in sorted(
-            _list_tree_files(self.tree) if folders is None else _list_files_in_folders(self.tree, folders)
+            _list_rendered_tree_files(self.tree)
+            if folders is None
+            else _list_rendered_files_in_folders(self.tree, folders)
         ):
             if path in wanted:
                 continue
@@ -116,8 +120,8 @@ class StagingFolder:
 
     def commit(self, removed: Iterable[str]) -> None:
         """Make the tree what was staged. Raises ToolError if the file system refuses."""
-        staged, gone = sorted(_list_tree_files(self.folder)), set(removed)
-        is_plain = all(journal.is_inside_tree(self.tree, path) for path in (*staged, *gone))
+        staged, gone = sorted(_list_rendered_tree_files(self.folder)), set(removed)
+        is_plain = all(journal.is_inside_rendered_tree(self.tree, path) for path in (*staged, *gone))
         try:
             if len(staged) + len(gone) == 1 and is_plain and self.tree.exists():
                 self._commit_one(staged, gone)
@@ -140,7 +144,7 @@ class StagingFolder:
         if read_seal_key() is None:
             return False
         most = max(journal.JOURNAL_MIN_FILES, changes * journal.JOURNAL_FRACTION)
-        return any(number >= most for number, _ in enumerate(_list_tree_files(self.tree)))
+        return any(number >= most for number, _ in enumerate(_list_rendered_tree_files(self.tree)))
 
     def _commit_one(self, staged: list[str], gone: set[str]) -> None:
         """Rename or remove a single file, which is already atomic."""
@@ -149,12 +153,12 @@ class StagingFolder:
             os.replace(self.folder / path, self.tree / path)
         for path in gone:
             (self.tree / path).unlink()
-            journal.remove_empty_parents(self.tree / path, self.tree)
+            journal.remove_empty_parent_folders(self.tree / path, self.tree)
 
     def _commit_all(self, gone: set[str]) -> None:
         """Complete the stage with links to all unchanged files, then exchange it with the tree."""
         folder = str(self.folder)
-        for path in _list_tree_files(self.tree):
+        for path in _list_rendered_tree_files(self.tree):
             if path in gone or os.path.lexists(os.path.join(folder, path)):
                 continue
             target = self.folder / path
@@ -167,7 +171,7 @@ class StagingFolder:
             os.rename(self.folder, self.tree)
 
 
-def _read_existing_file(path: str) -> bytes | None:
+def _read_existing_rendered_file(path: str) -> bytes | None:
     """Return the bytes of the file at a path, or None if nothing is there. Raises UserError for non-files."""
     try:
         with open(path, "rb", buffering=0) as file:
@@ -180,7 +184,7 @@ def _read_existing_file(path: str) -> bytes | None:
         ) from None
 
 
-def _read_regular_file(path: str) -> bytes | None:
+def _read_regular_rendered_file(path: str) -> bytes | None:
     """Return the bytes of a regular file, or None for anything else.
 
     Does not follow links or wait for pipes.
@@ -201,7 +205,7 @@ def _build_tree_write_error(folder: Path, failed: OSError) -> ToolError:
     return ToolError(message, find_os_error_help(failed))
 
 
-def _list_tree_files(folder: Path) -> Iterator[str]:
+def _list_rendered_tree_files(folder: Path) -> Iterator[str]:
     """Yield the paths of all files and links below a folder, relative, with forward slashes."""
     for parent, folders, names in os.walk(folder):
         inside = parent[len(str(folder)) + 1 :].replace(os.sep, "/")
@@ -210,7 +214,7 @@ def _list_tree_files(folder: Path) -> Iterator[str]:
             yield f"{inside}/{name}" if inside else name
 
 
-def _list_files_in_folders(tree: Path, folders: Collection[str]) -> Iterator[str]:
+def _list_rendered_files_in_folders(tree: Path, folders: Collection[str]) -> Iterator[str]:
     """Yield the paths of files and links directly in some folders, not below them."""
     for inside in folders:
         with suppress(FileNotFoundError), os.scandir(tree / inside) as entries:
@@ -239,7 +243,7 @@ def recover_tree(tree: Path, state: Path) -> None:
     """
     folder = state / "stage"
     try:
-        journal.finish_journal(tree, folder)
+        journal.complete_rendered_tree_journal(tree, folder)
     except OSError as failed:
         raise _build_tree_write_error(tree, failed) from None
     aside = folder.with_name(f"{folder.name}.aside")

@@ -45,7 +45,7 @@ class Engine(Protocol):
     ) -> Iterator[TaskReturn]: ...
 
 
-def split_into_shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
+def split_into_worker_tasks(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:
     """Return things as tasks for some workers, in order: large tasks first, small ones at the end."""
     found, start = [], 0
     while start < len(things):
@@ -56,7 +56,7 @@ def split_into_shares(things: Sequence[Thing], workers: int) -> list[tuple[Thing
     return found
 
 
-def pick_engine(name: str, jobs: int, size: int) -> Engine:
+def pick_execution_engine(name: str, jobs: int, size: int) -> Engine:
     """Return the engine by name; `auto` uses processes if the work justifies starting them.
 
     `jobs` is the number of workers (0: one per core), `size` the number of things to do. Raises UserError for

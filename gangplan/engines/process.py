@@ -60,16 +60,18 @@ class ProcessEngine:
         """
         # A shell that starts a command in the background makes it ignore interrupts.
         is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        with _open_worker_pool(min(self.workers, len(left)), worker) as pool:
+        with _open_worker_process_pool(min(self.workers, len(left)), worker) as pool:
             tasks = iter(tuple(left))
             under_way: deque[Future[TaskReturn]] = deque()
             while left:
                 # Python loses an interrupt that arrives while it forks, so delay interrupts until all workers
                 # exist.
-                with _delay_interrupt_signals():
+                with _mask_interrupts_while_workers_start():
                     while len(under_way) < self.workers * TASKS_AHEAD and len(under_way) < len(left):
                         under_way.append(
-                            pool.submit(partial(_run_worker_task, call, is_interruptible), next(tasks))
+                            pool.submit(
+                                partial(_run_task_in_worker_process, call, is_interruptible), next(tasks)
+                            )
                         )
                 result = under_way.popleft().result()
                 left.popleft()
@@ -94,12 +96,14 @@ class ProcessEngine:
 
 
 @contextmanager
-def _open_worker_pool(workers: int, worker: object) -> Iterator[ProcessPoolExecutor]:
+def _open_worker_process_pool(workers: int, worker: object) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool of workers that are set up. They end with the command, however it ends."""
     # fork shares what is already imported; if it does not exist, the default start method is used.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(workers, context, initializer=_set_up, initargs=(worker,)) as pool:
+    with ProcessPoolExecutor(
+        workers, context, initializer=_prepare_worker_process, initargs=(worker,)
+    ) as pool:
         try:
             yield pool
         except BaseException:
@@ -107,7 +111,7 @@ def _open_worker_pool(workers: int, worker: object) -> Iterator[ProcessPoolExecu
             raise
 
 
-def _set_up(worker: object) -> None:
+def _prepare_worker_process(worker: object) -> None:
     """Set up a worker: release the signals that were blocked while it was created, and store what it works
     with.
 
@@ -120,7 +124,7 @@ def _set_up(worker: object) -> None:
     set_worker_value(worker)
 
 
-def _run_worker_task(
+def _run_task_in_worker_process(
     call: Callable[[Worker, Task], TaskReturn], is_interruptible: bool, task: Task
 ) -> TaskReturn:
     """Run a task; an interrupt ends the task if it would end the command."""
@@ -133,7 +137,7 @@ def _run_worker_task(
 
 
 @contextmanager
-def _delay_interrupt_signals() -> Iterator[None]:
+def _mask_interrupts_while_workers_start() -> Iterator[None]:
     _set_interrupt_mask(signal.SIG_BLOCK)
     try:
         yield

@@ -14,7 +14,7 @@ _WHY = "runs that still have that build need it approved"
 _ENTRY = re.compile(r"(\s*)-\s+[\"']?$")
 
 
-def build_earlier_fix(document: Document, text: str, name: str, digests: Sequence[str]) -> Fix | None:
+def build_earlier_digest_fix(document: Document, text: str, name: str, digests: Sequence[str]) -> Fix | None:
     """Return the fix that adds digests to `earlier` of an image, newest first.
 
     Return None if there are none to add, or no room. `text` is the document's, without a byte order mark. A

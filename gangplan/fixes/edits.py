@@ -19,7 +19,7 @@ def apply_fixes(text: str, fixes: Iterable[Fix]) -> str:
     Raises InternalError when two fixes overlap, or one names a place that the text does not have.
     """
     starts = _find_line_starts(text)
-    spans = sorted({(_locate_fix_span(text, starts, fix), fix.replacement) for fix in fixes})
+    spans = sorted({(_locate_text_replaced_by_fix(text, starts, fix), fix.replacement) for fix in fixes})
     out, end = [], 0
     for (first, last), replacement in spans:
         if first < end:
@@ -29,13 +29,13 @@ def apply_fixes(text: str, fixes: Iterable[Fix]) -> str:
     return "".join([*out, text[end:]])
 
 
-def split_overlapping(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
+def split_overlapping_fixes(text: str, fixes: Sequence[Fix]) -> tuple[list[Fix], list[Fix]]:
     """Split fixes into those that touch no other, in order, and those that overlap.
 
     Overlapping fixes are ambiguous, so none of them is applied.
     """
     starts = _find_line_starts(text)
-    once = {(_locate_fix_span(text, starts, fix), fix.replacement): fix for fix in fixes}
+    once = {(_locate_text_replaced_by_fix(text, starts, fix), fix.replacement): fix for fix in fixes}
     spans = sorted(once)
     clash: set[int] = set()
     reach, widest = -1, -1  # the furthest end so far, and the span that it belongs to
@@ -52,7 +52,7 @@ def _find_line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _BREAK.finditer(text))]
 
 
-def _locate_fix_span(text: str, starts: list[int], fix: Fix) -> tuple[int, int]:
+def _locate_text_replaced_by_fix(text: str, starts: list[int], fix: Fix) -> tuple[int, int]:
     """Return where the text that a fix replaces begins and ends."""
     if not (1 <= fix.line <= fix.end_line <= len(starts)):
         raise InternalError(f"{fix.file} has no line {fix.end_line}")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from pydantic import BaseModel
 
 from gangplan.findings import Finding, Fix
-from gangplan.fixes.edits import apply_fixes, split_overlapping
+from gangplan.fixes.edits import apply_fixes, split_overlapping_fixes
 from gangplan.fixes.spelling import find_spelling_fixes
 from gangplan.records import dataclass
 from gangplan.source import Document, load_document
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 
 _BOM = b"\xef\xbb\xbf"
 # One fix can reveal another: once a key is quoted the file loads, and its fields are checked. Three rounds do
@@ -63,11 +63,11 @@ def fix_file(file: str, data: bytes, model: type[BaseModel], more: More | None =
     """
     done: list[Fix] = []
     refused: list[Fix] = []
-    state, current = _read_file_state(file, data, model), data
+    state, current = _read_file_state_before_fix(file, data, model), data
     for _ in range(_ROUNDS):
         wanted = [fix for fix in _collect_safe_fixes(state, more) if fix not in refused]
         text = current.removeprefix(_BOM).decode() if wanted else ""
-        kept, clashing = split_overlapping(text, wanted)
+        kept, clashing = split_overlapping_fixes(text, wanted)
         refused += clashing
         # Each alone first: of several applied together, one could hide what another breaks.
         harmful = [
@@ -91,17 +91,17 @@ def _try_fixes_on_file(
 ) -> tuple[_State, bytes] | None:
     """Return the file with some fixes applied; None if it is worse, unchanged, or means something else."""
     after = (_BOM if data.startswith(_BOM) else b"") + apply_fixes(text, fixes).encode()
-    state = _read_file_state(file, after, model)
+    state = _read_file_state_before_fix(file, after, model)
     if state.rank > before.rank or (before.value is not None and state.value != before.value):
         return None
     return (state, after) if after != data else None
 
 
-def _read_file_state(file: str, data: bytes, model: type[BaseModel]) -> _State:
+def _read_file_state_before_fix(file: str, data: bytes, model: type[BaseModel]) -> _State:
     document, findings = load_document(data, file)
     if document is None:
         return _State(None, None, tuple(findings))
-    value, findings = parse_document(model, document)
+    value, findings = parse_spec_document(model, document)
     return _State(document, value, tuple(findings))
 
 

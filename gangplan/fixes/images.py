@@ -35,12 +35,14 @@ def find_name_fixes(document: Document, catalog: ImageCatalog) -> Iterator[Fix]:
 def name_of(written: str, catalog: ImageCatalog) -> str | None:
     """Return the only entry of the catalog that a reference names exactly; None for none or several."""
     found = [
-        name for name, image in catalog.images.items() if written in set(_list_image_references(name, image))
+        name
+        for name, image in catalog.images.items()
+        if written in set(_list_catalog_image_references(name, image))
     ]
     return found[0] if len(found) == 1 else None
 
 
-def _list_image_references(name: str, image: Image) -> Iterator[str]:
+def _list_catalog_image_references(name: str, image: Image) -> Iterator[str]:
     places = {image.repository, *(own.repository for own in image.clusters.values() if own.repository)}
     for place in (name, *places):
         if image.tag:

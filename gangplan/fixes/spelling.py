@@ -22,7 +22,7 @@ def find_spelling_fixes(document: Document, value: BaseModel) -> Iterator[Fix]:
     1000m is 1, 0.5Gi is 512Mi, 1024Mi is 1Gi. The canonical form is that of k8s.io/apimachinery
     (model.quantity); the amount is the same.
     """
-    for path, amount in _find_model_amounts(value, ()):
+    for path, amount in _find_amounts_to_fix_in_model(value, ()):
         written, canonical = document.text(path), amount.canonical()
         text = document.like(path, canonical) if written not in (None, canonical) else None
         why = f"{written} is {canonical} in the form that Kubernetes keeps"
@@ -31,32 +31,32 @@ def find_spelling_fixes(document: Document, value: BaseModel) -> Iterator[Fix]:
             yield fix
 
 
-def _find_model_amounts(value: BaseModel, path: FieldPath) -> Iterator[tuple[FieldPath, Quantity]]:
+def _find_amounts_to_fix_in_model(value: BaseModel, path: FieldPath) -> Iterator[tuple[FieldPath, Quantity]]:
     for name in sorted(value.model_fields_set):
         field = type(value).model_fields[name]
         inner = getattr(value, name)
-        is_amount = any(_is_amount(part) for part in (*field.metadata, field.annotation))
-        yield from _find_nested_amounts(inner, (*path, field.alias or name), is_amount)
+        is_amount = any(_is_annotation_of_amount_to_fix(part) for part in (*field.metadata, field.annotation))
+        yield from _find_amounts_to_fix_in_value(inner, (*path, field.alias or name), is_amount)
 
 
-def _find_nested_amounts(
+def _find_amounts_to_fix_in_value(
     value: Any, path: FieldPath, is_amount: bool
 ) -> Iterator[tuple[FieldPath, Quantity]]:
     if isinstance(value, BaseModel):
-        yield from _find_model_amounts(value, path)
+        yield from _find_amounts_to_fix_in_model(value, path)
     elif isinstance(value, Quantity) and is_amount:
         yield path, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _find_nested_amounts(inner, (*path, key), is_amount)
+            yield from _find_amounts_to_fix_in_value(inner, (*path, key), is_amount)
     elif isinstance(value, tuple):
         for index, inner in enumerate(value):
-            yield from _find_nested_amounts(inner, (*path, index), is_amount)
+            yield from _find_amounts_to_fix_in_value(inner, (*path, index), is_amount)
 
 
-def _is_amount(annotation: Any) -> bool:
+def _is_annotation_of_amount_to_fix(annotation: Any) -> bool:
     """Return whether an annotation, or a part of it, is that of cores or bytes."""
     if isinstance(annotation, ReadBy):
         return annotation in _AMOUNTS
     parts = (*getattr(annotation, "__metadata__", ()), *get_args(annotation))
-    return any(_is_amount(part) for part in parts)
+    return any(_is_annotation_of_amount_to_fix(part) for part in parts)

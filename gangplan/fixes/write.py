@@ -57,11 +57,11 @@ def write_fixed(root: Path, fixed: FixedFile) -> Refusal:
         if path.read_bytes() != fixed.before:
             return Refusal("the file was changed meanwhile", "Run the command again.")
         handle, name = tempfile.mkstemp(
-            prefix=_ASIDE, dir=_prepare_temporary_folder(root, status.st_dev) or path.parent
+            prefix=_ASIDE, dir=_prepare_temporary_folder_for_fixes(root, status.st_dev) or path.parent
         )
         try:
             with open(handle, "wb") as stream:
-                _lock_open_file(stream.fileno())
+                _lock_file_being_fixed(stream.fileno())
                 stream.write(fixed.after)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -76,7 +76,7 @@ def write_fixed(root: Path, fixed: FixedFile) -> Refusal:
     return Refusal()
 
 
-def _prepare_temporary_folder(root: Path, device: int) -> str | None:
+def _prepare_temporary_folder_for_fixes(root: Path, device: int) -> str | None:
     """Return the folder for temporary files: a commit does not include what a killed command leaves there.
 
     Files left by earlier commands are removed. Return None if a file cannot be renamed from there into its
@@ -93,14 +93,14 @@ def _prepare_temporary_folder(root: Path, device: int) -> str | None:
             ignore.write_text("*\n", encoding="utf-8")
         for path in sorted(folder.glob(f"{_ASIDE}*")):
             with open(path, "rb") as stream:
-                if _lock_open_file(stream.fileno()):
+                if _lock_file_being_fixed(stream.fileno()):
                     path.unlink()
     except OSError:
         return None
     return str(folder)
 
 
-def _lock_open_file(handle: int) -> bool:
+def _lock_file_being_fixed(handle: int) -> bool:
     """Lock an open file for as long as it is written; return False if another command holds the lock."""
     try:
         import fcntl

@@ -95,11 +95,11 @@ def build_argocd_objects(
         "plugin": PLUGIN_NAME,
         "teams": cluster.teams if "runs" in parts else {},
         "policy_homes": sorted({*policies.namespaces} - {*homes}),
-        "policy_kinds": _list_kinds_limited_by_name(cluster),
+        "policy_kinds": _list_argocd_kinds_limited_by_name(cluster),
         "policy_names": f"{policies.prefix}*",
         "platform_kinds": sorted({*wide_kinds(), *policies.wide}),
         "tenant_kinds": sorted({*spaced_kinds(), *policies.spaced}),
-        "run_kinds": _run_kinds(cluster),
+        "run_kinds": _list_argocd_run_kinds(cluster),
         "drifts": _list_ignored_run_drifts(cluster),
         "destination": _resolve_argocd_destination(cluster),
         "refresh": cluster.has_retry_refresh,
@@ -123,7 +123,7 @@ def spaced_kinds() -> tuple[GroupKind, ...]:
     )
 
 
-def _list_kinds_limited_by_name(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
+def _list_argocd_kinds_limited_by_name(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     """Return the kinds that are allowed only under names that gangplan gives them: objects with other names
     are not ours to change."""
     volumes = (
@@ -135,7 +135,7 @@ def _list_kinds_limited_by_name(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     return _convert_to_group_kinds((*policies, *volumes))
 
 
-def _run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
+def _list_argocd_run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     """Return the kinds in the files of runs, and the kinds that controllers create from them."""
     needs = (*(("schedules",) if cluster.has_cronjobs else ()), "", *cluster.controllers)
     there = (one for need in needs for one in find_kinds_of_parts("runs") if one.needs == need)
@@ -143,7 +143,7 @@ def _run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     return (*_convert_to_group_kinds(there), *CHILD_KINDS, *children, *OF_KUEUE)
 
 
-def _list_trainjob_drift_fields(override_field: str) -> Drift:
+def _list_argocd_trainjob_drift_fields(override_field: str) -> Drift:
     own = ("/spec/suspend", "/spec/managedBy")
     if override_field == "runtimePatches":
         placed = '.spec.runtimePatches[]? | select(.manager == "kueue.x-k8s.io/manager")'
@@ -153,7 +153,7 @@ def _list_trainjob_drift_fields(override_field: str) -> Drift:
     return (*own, f"/spec/{override_field}", "/spec/labels"), ()
 
 
-def _list_mpijob_drift_fields(_: str) -> Drift:
+def _list_argocd_mpijob_drift_fields(_: str) -> Drift:
     """Return what Kueue writes into an MPIJob: the placement of its pods. Tolerations are a list without
     keys."""
     pod = ".spec.mpiReplicaSpecs[].template"
@@ -166,8 +166,8 @@ def _list_mpijob_drift_fields(_: str) -> Drift:
 # What Kueue writes into a run, which does not count as drift: JSON pointers, and jq expressions.
 Drift = tuple[tuple[str, ...], tuple[str, ...]]
 DRIFTS: Mapping[str, Callable[[str], Drift]] = {
-    TRAINJOB.name: _list_trainjob_drift_fields,
-    MPIJOB.name: _list_mpijob_drift_fields,
+    TRAINJOB.name: _list_argocd_trainjob_drift_fields,
+    MPIJOB.name: _list_argocd_mpijob_drift_fields,
 }
 
 

@@ -20,33 +20,33 @@ from gangplan.gitops.health import (
 )
 
 
-def build_health_expressions(kinds: Sequence[HealthKind]) -> list[dict[str, str]]:
+def build_flux_health_expressions(kinds: Sequence[HealthKind]) -> list[dict[str, str]]:
     """Build the entries of `healthCheckExprs`, one per kind."""
     return [
         {
             "apiVersion": f"{kind.group}/{kind.version}",
             "kind": kind.name,
-            "current": expression(kind, KSTATUS_CURRENT),
-            "failed": expression(kind, KSTATUS_FAILED),
+            "current": build_flux_health_expression(kind, KSTATUS_CURRENT),
+            "failed": build_flux_health_expression(kind, KSTATUS_FAILED),
         }
         for kind in kinds
     ]
 
 
-def expression(kind: HealthKind, word: str) -> str:
+def build_flux_health_expression(kind: HealthKind, word: str) -> str:
     """Write the expression that is true when Flux calls the first row that holds by this word."""
     rows = list(kind.rows)
     while rows and rows[-1].flux != word:
         rows.pop()  # what remains is false
     text = "false"
     for row in reversed(rows):
-        asked = " && ".join(map(_write_cel_health_test, row.tests))
+        asked = " && ".join(map(_write_flux_health_test, row.tests))
         result = "true" if row.flux == word else "false"
         text = f"{asked} ? {result} :\n{text}"
     return text
 
 
-def _write_cel_health_test(test: HealthTest) -> str:
+def _write_flux_health_test(test: HealthTest) -> str:
     if isinstance(test, ConditionTest):
         asked = f'c.type == "{test.type}" && c.status == "{test.status}"'
         if test.reasons:

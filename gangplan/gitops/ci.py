@@ -101,7 +101,7 @@ def check_ci_image(image: str, words: str) -> str:
     return image
 
 
-def check_repository_folder(folder: str, words: str = "--prefix") -> str:
+def check_workspace_folder_in_repository(folder: str, words: str = "--prefix") -> str:
     """Return the folder of a workspace in its repository, without slashes around it; `.` is its top. Raises
     UserError."""
     plain = folder.strip("/") or "."
@@ -124,7 +124,7 @@ def simplify_folder(folder: str) -> str:
     return "/".join(part or "jobs" for part in parts)
 
 
-def check_action_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
+def check_github_action_pins(pins: Mapping[str, str]) -> Mapping[str, str]:
     """Check that the pins are whole commits of actions that the workflow uses, and return them. Raises
     UserError."""
     for name, commit in pins.items():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.gitops.cel import build_health_expressions
+from gangplan.gitops.cel import build_flux_health_expressions
 from gangplan.gitops.health import CLUSTERQUEUE_HEALTH, HEALTH_KINDS, LOCALQUEUE_HEALTH
 from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE
 from gangplan.gitops.source import RepositorySource
@@ -104,7 +104,7 @@ def build_flux_objects(
         "over": _OVER,
         "others": _OTHERS,
         "drop": _DROP,
-        "ignore": _write_source_ignore_list(source),
+        "ignore": _write_flux_source_ignore_list(source),
     }
     bodies = load_objects(render_yaml("gitops/flux-source.yaml.j2", values))
     stages = kustomizations_of(parts)
@@ -115,7 +115,7 @@ def build_flux_objects(
         more = {
             "part": part,
             "before": before,
-            "checks": build_health_expressions(kinds) if kinds else [],
+            "checks": build_flux_health_expressions(kinds) if kinds else [],
             "others_kinds": _build_run_kind_pattern(starts=part == RUNTIMES),
         }
         bodies += load_objects(render_yaml("gitops/flux-kustomization.yaml.j2", {**values, **more}))
@@ -140,7 +140,7 @@ def _select_source_ref_field(source: RepositorySource) -> str:
     return "digest" if source.revision.startswith("sha256:") else "tag"
 
 
-def _write_source_ignore_list(source: RepositorySource) -> str:
+def _write_flux_source_ignore_list(source: RepositorySource) -> str:
     """Write an ignore list like .gitignore, so that the source's artifact holds only what is applied."""
     lines, above = [], "/"
     for folder in source.path(RENDERED).split("/"):

@@ -205,25 +205,27 @@ HEALTH_KINDS = (TRAINJOB_HEALTH, MPIJOB_HEALTH, JOBSET, WORKLOAD, CLUSTERQUEUE_H
 
 def find_health_state(kind: HealthKind, body: Body) -> HealthState:
     """Return the first row of a kind that holds for an object as the cluster has it."""
-    return next(row for row in kind.rows if all(_matches_health_test(test, body) for test in row.tests))
+    return next(
+        row for row in kind.rows if all(_matches_gitops_health_test(test, body) for test in row.tests)
+    )
 
 
-def _matches_health_test(test: HealthTest, body: Mapping[str, Any]) -> bool:
+def _matches_gitops_health_test(test: HealthTest, body: Mapping[str, Any]) -> bool:
     if isinstance(test, ConditionTest):
         return any(
             one["type"] == test.type
             and one["status"] == test.status
             and (not test.reasons or one.get("reason") in test.reasons)
-            for one in _get_object_field(body, ("status", "conditions")) or ()
+            for one in _get_gitops_health_test_field(body, ("status", "conditions")) or ()
         )
     if isinstance(test, FieldTest):
-        return bool(_get_object_field(body, test.path) == test.value)
+        return bool(_get_gitops_health_test_field(body, test.path) == test.value)
     if isinstance(test, PresenceTest):
-        return _get_object_field(body, test.path) is not None
-    return bool((_get_object_field(body, ("metadata", "generation")) or 1) > 1)
+        return _get_gitops_health_test_field(body, test.path) is not None
+    return bool((_get_gitops_health_test_field(body, ("metadata", "generation")) or 1) > 1)
 
 
-def _get_object_field(body: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def _get_gitops_health_test_field(body: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = body
     for name in path:
         if not isinstance(value, Mapping):

@@ -81,18 +81,18 @@ def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun
     parameter that changes anything but the command and the variables of ranks.
     """
     shared = f"{draft.sweep}-{HASH_PLACEHOLDER}"
-    bodies = [_share_object(body, draft, shared) for body in draft.bodies]
+    bodies = [_convert_object_for_katib_trials(body, draft, shared) for body in draft.bodies]
     job = next(body for body in bodies if body["kind"] == TRAINJOB.kind)
     others = [body for body in bodies if body["kind"] != TRAINJOB.kind]
-    ranks = _take_rank_settings(others, draft)
+    ranks = _take_katib_rank_settings(others, draft)
     _refuse_stray_values(others, draft)
     if {"args", "env"} & {*job["spec"]["trainer"]}:
         help = "Remove the patch of trainer.args and trainer.env, or keep the sweep."
         raise UserError("a patch of the overlay states what trials state themselves", help)
-    _add_namespace_file(others)
-    others += _build_network_policies(others, shared)
+    _add_katib_namespace_file(others)
+    others += _build_katib_network_policies(others, shared)
     metadata = job["metadata"]
-    trial = _build_trial_spec(job, ranks, draft)
+    trial = _build_katib_trial_spec(job, ranks, draft)
     # Pods of Katib inherit them, and must not be taken for pods of a run.
     labels = {key: text for key, text in metadata["labels"].items() if not key.startswith(_OF_RUNS)}
     sync = {key: text for key, text in metadata["annotations"].items() if is_engine_annotation(key)}
@@ -121,15 +121,15 @@ def build_katib_objects(sweep: Sweep, search: KatibSearch, draft: PlaceholderRun
                 "retain": True,  # else a trial's pods and logs go when it ends
                 "successCondition": _write_condition(TRAINJOB.ends[0]),
                 "failureCondition": _write_condition(TRAINJOB.ends[1]),
-                "trialParameters": _list_trial_parameters(trial, search.space),
+                "trialParameters": _list_katib_trial_parameters(trial, search.space),
                 "trialSpec": trial,
             },
         },
     }
-    return _name_by_content([*others, experiment])
+    return _name_katib_objects_by_content([*others, experiment])
 
 
-def _name_by_content(bodies: Sequence[Body]) -> list[Body]:
+def _name_katib_objects_by_content(bodies: Sequence[Body]) -> list[Body]:
     """Put the hash of the objects into their names.
 
     Katib refuses changes of an Experiment, except of its number of trials.
@@ -137,21 +137,21 @@ def _name_by_content(bodies: Sequence[Body]) -> list[Body]:
     *others, experiment = bodies
     lasting = {key: one for key, one in experiment["spec"].items() if key != "parallelTrialCount"}
     digest = hashlib.sha256(dump_all([*others, {**experiment, "spec": lasting}]).encode()).hexdigest()
-    return [_replace_texts(body, {HASH_PLACEHOLDER: digest[:HASH_LENGTH]}) for body in bodies]
+    return [_replace_katib_object_texts(body, {HASH_PLACEHOLDER: digest[:HASH_LENGTH]}) for body in bodies]
 
 
-def _replace_texts(value: Any, names: Mapping[str, str]) -> Any:
+def _replace_katib_object_texts(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _replace_texts(one, names) for key, one in value.items()}
+        return {key: _replace_katib_object_texts(one, names) for key, one in value.items()}
     if isinstance(value, list):
-        return [_replace_texts(one, names) for one in value]
+        return [_replace_katib_object_texts(one, names) for one in value]
     if isinstance(value, str):
         for old, new in names.items():
             value = value.replace(old, new)
     return value
 
 
-def _share_object(value: Any, draft: PlaceholderRun, shared: str) -> Any:
+def _convert_object_for_katib_trials(value: Any, draft: PlaceholderRun, shared: str) -> Any:
     """Return an object of a run as one that all trials share.
 
     Pods are known by the label of the runtime, which exists before any run. Variables read the run's name
@@ -159,16 +159,16 @@ def _share_object(value: Any, draft: PlaceholderRun, shared: str) -> Any:
     rendered/ may drop its ConfigMap.
     """
     if isinstance(value, Mapping):
-        found = {key: _share_object(one, draft, shared) for key, one in value.items()}
+        found = {key: _convert_object_for_katib_trials(one, draft, shared) for key, one in value.items()}
         if value.get(TRAINJOB.run_label) == draft.run:
             found[DATED_TRAINJOB.run_label] = found.pop(TRAINJOB.run_label)
         if "topologyKey" in value and found != value:  # near or far from pods of the same trial
             found["matchLabelKeys"] = [TRAINJOB.run_label]
         if isinstance(value.get("env"), list):
-            found["env"] = _read_names_from_label(value["env"], draft)
+            found["env"] = _read_katib_run_name_from_label(value["env"], draft)
         return found
     if isinstance(value, list):
-        return [_share_object(one, draft, shared) for one in value]
+        return [_convert_object_for_katib_trials(one, draft, shared) for one in value]
     if isinstance(value, str):
         if value == draft.job:
             return draft.sweep
@@ -179,7 +179,7 @@ def _share_object(value: Any, draft: PlaceholderRun, shared: str) -> Any:
     return value
 
 
-def _read_names_from_label(env: Sequence[Body], draft: PlaceholderRun) -> list[Body]:
+def _read_katib_run_name_from_label(env: Sequence[Body], draft: PlaceholderRun) -> list[Body]:
     own = {"name": RUN_NAME_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": _RUN_NAME_FIELD}}}
     found = [
         {**one, "value": one["value"].replace(draft.run, _RUN_NAME).replace(draft.job, _RUN_NAME)}
@@ -205,7 +205,7 @@ def _is_of_ranks(job: Body) -> bool:
     return bool(labels.get(ANCESTOR_LABEL) == "trainer")
 
 
-def _take_rank_settings(bodies: Sequence[Body], draft: PlaceholderRun) -> Body:
+def _take_katib_rank_settings(bodies: Sequence[Body], draft: PlaceholderRun) -> Body:
     """Take the arguments of ranks, and their variables with placeholders, out of the runtime: each trial
     states its own.
 
@@ -234,7 +234,7 @@ def _find_rank_container(job: Body) -> Body:
     return container
 
 
-def _add_namespace_file(bodies: Sequence[Body]) -> None:
+def _add_katib_namespace_file(bodies: Sequence[Body]) -> None:
     """Give programs the file from which report_metrics reads the namespace, where no account does."""
     for job in _iterate_rank_jobs(bodies):
         pods = job["template"]["spec"]["template"]["spec"]
@@ -249,21 +249,23 @@ def _add_namespace_file(bodies: Sequence[Body]) -> None:
 
 
 def _has_placeholder(value: Any, draft: PlaceholderRun) -> bool:
-    return any("${trialParameters." in text or draft.trial in text for text in _iterate_texts(value))
+    return any(
+        "${trialParameters." in text or draft.trial in text for text in _iterate_katib_object_texts(value)
+    )
 
 
-def _iterate_texts(value: Any) -> Iterator[str]:
+def _iterate_katib_object_texts(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for one in value.values():
-            yield from _iterate_texts(one)
+            yield from _iterate_katib_object_texts(one)
     elif isinstance(value, list):
         for one in value:
-            yield from _iterate_texts(one)
+            yield from _iterate_katib_object_texts(one)
     elif isinstance(value, str):
         yield value
 
 
-def _build_network_policies(bodies: Sequence[Body], shared: str) -> list[Body]:
+def _build_katib_network_policies(bodies: Sequence[Body], shared: str) -> list[Body]:
     """Return the policies that let ranks send metrics, and Katib ask the pod that chooses values."""
     policy = next((body for body in bodies if body["kind"] == "NetworkPolicy"), None)
     if policy is None:
@@ -294,12 +296,12 @@ def _build_network_policies(bodies: Sequence[Body], shared: str) -> list[Body]:
 
 def _refuse_stray_values(bodies: Sequence[Body], draft: PlaceholderRun) -> None:
     """Refuse parameters in what trials share. Raises UserError."""
-    for place, value in _iterate_shared_parts(bodies):
+    for place, value in _iterate_katib_shared_parts(bodies):
         if _has_placeholder(value, draft):
             raise UserError(f"trials of an Experiment share what a parameter changes: {place}", IN_COMMAND)
 
 
-def _iterate_shared_parts(bodies: Sequence[Body]) -> Iterator[tuple[str, Any]]:
+def _iterate_katib_shared_parts(bodies: Sequence[Body]) -> Iterator[tuple[str, Any]]:
     """Yield the containers of the runtime, then all objects, each with words that name it."""
     for job in _iterate_jobs(bodies):
         pods = job["template"]["spec"]["template"]["spec"]
@@ -310,7 +312,7 @@ def _iterate_shared_parts(bodies: Sequence[Body]) -> Iterator[tuple[str, Any]]:
         yield f"the {body['kind']}", body
 
 
-def _build_trial_spec(job: Body, ranks: Body, draft: PlaceholderRun) -> Body:
+def _build_katib_trial_spec(job: Body, ranks: Body, draft: PlaceholderRun) -> Body:
     """Return the TrainJob that Katib creates for each trial and gives its name to."""
     metadata = job["metadata"]
     annotations = {
@@ -329,15 +331,15 @@ def _build_trial_spec(job: Body, ranks: Body, draft: PlaceholderRun) -> Body:
         "spec": spec,
     }
     name = format_trial_placeholder(_TRIAL_NAME)
-    found: Body = _replace_texts(trial, dict.fromkeys((draft.run, draft.job, draft.trial), name))
+    found: Body = _replace_katib_object_texts(trial, dict.fromkeys((draft.run, draft.job, draft.trial), name))
     return found
 
 
-def _list_trial_parameters(trial: Body, space: Space) -> list[Body]:
+def _list_katib_trial_parameters(trial: Body, space: Space) -> list[Body]:
     """Return the placeholders of the trial and what fills them. Katib refuses those that are not used."""
     found = [{"name": name, "reference": name} for name in space]
     name = format_trial_placeholder(_TRIAL_NAME)
-    if any(name in text for text in _iterate_texts(trial)):
+    if any(name in text for text in _iterate_katib_object_texts(trial)):
         found.append({"name": _TRIAL_NAME, "reference": "${trialSpec.Name}"})
     return found
 

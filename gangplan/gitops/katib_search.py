@@ -37,7 +37,7 @@ class KatibSearch(NamedTuple):
     trials: int
 
 
-def choose_search(
+def choose_katib_search(
     sweep: Sweep, document: Document, metric: str | None, goal: str | None, algorithm: str | None
 ) -> KatibSearch:
     """Return what is asked of Katib, from the sweep and from flags. Raises UserError."""
@@ -50,7 +50,7 @@ def choose_search(
     metric = metric or (results.metric if results else "")
     if not metric:
         raise UserError("--metric is missing: Katib compares trials by it", "Write --metric loss.")
-    space = _read_space(sweep, document)
+    space = _read_katib_search_space(sweep, document)
     chosen = algorithm or ("grid" if parameters.grid else "random")
     trials = count_trials(sweep)
     if chosen == "grid":
@@ -61,7 +61,7 @@ def choose_search(
     return KatibSearch(metric, goal or (results.goal if results else "minimize"), chosen, space, trials)
 
 
-def _read_space(sweep: Sweep, document: Document) -> Space:
+def _read_katib_search_space(sweep: Sweep, document: Document) -> Space:
     parts = ("random", "of") if sweep.parameters.random else ("grid",)
     given = sweep.parameters.random.of if sweep.parameters.random else sweep.parameters.grid
     space: dict[str, tuple[str, ...] | Range] = {}

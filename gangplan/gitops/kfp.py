@@ -10,7 +10,7 @@ from typing import Any
 
 from gangplan.gitops.steps import Chain, PipelineStep
 from gangplan.model.schedule import CREATOR_CPU, CREATOR_MEMORY
-from gangplan.objects import Body, dump
+from gangplan.objects import Body, dump_object_as_block_yaml
 
 PIPELINE_SCHEMA, SDK = "2.1.0", "kfp-2.11.0"
 _KUBECONFIG = "/kubeconfig"
@@ -30,7 +30,7 @@ def render_kfp_pipeline(chain: Chain) -> str:
     }
     executors = {f"exec-{one.name}": _build_kfp_kubernetes_config(chain, one) for one in chain.steps}
     platform: Body = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
-    return f"{dump(spec)}---\n{dump(platform)}"
+    return f"{dump_object_as_block_yaml(spec)}---\n{dump_object_as_block_yaml(platform)}"
 
 
 def _build_kfp_task(step: PipelineStep) -> dict[str, Any]:

@@ -36,10 +36,10 @@ end
 
 def render_lua_script(kind: HealthKind) -> str:
     """Write the script for a kind: its rows as a chain of ifs."""
-    return _HEAD + "".join(map(_write_lua_state_branch, kind.rows))
+    return _HEAD + "".join(map(_write_lua_health_state_branch, kind.rows))
 
 
-def _write_lua_state_branch(row: HealthState) -> str:
+def _write_lua_health_state_branch(row: HealthState) -> str:
     words = [row.argocd, row.word, *([row.detail] if row.detail else [])]
     result = f"health({', '.join(map(_quote_lua_string, words))})"
     if not row.tests:

@@ -18,7 +18,7 @@ _HEAD = 2000
 Flag = tuple[str, str | Sequence[str]]
 
 
-def build_write_command(name: str, flags: Iterable[Flag]) -> list[str]:
+def build_gitops_write_command(name: str, flags: Iterable[Flag]) -> list[str]:
     """Return the words of the command that writes files again: its name and the flags that are not empty."""
     words = [name]
     for flag, given in flags:
@@ -27,7 +27,7 @@ def build_write_command(name: str, flags: Iterable[Flag]) -> list[str]:
     return words
 
 
-def add_command_headers(
+def add_gitops_command_headers(
     command: Sequence[str], files: Mapping[str, str], comment: str = "#"
 ) -> dict[str, str]:
     """Put the line that names the command at the top of each file."""
@@ -35,7 +35,7 @@ def add_command_headers(
     return {path: line + text for path, text in files.items()}
 
 
-def parse_command_header(text: str) -> list[str] | None:
+def parse_gitops_command_header(text: str) -> list[str] | None:
     """Return the words of the command that made a file, without gitops; None if it names none: somebody wrote
     it."""
     found = _MADE.search(text[:_HEAD])

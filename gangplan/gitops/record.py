@@ -30,10 +30,10 @@ NO_QUEUE = "stopped.gangplan.dev"
 
 def build_run_record(bodies: Sequence[Body]) -> list[Body]:
     """Turn the objects of a run into its record; only what changes is copied."""
-    return [_convert_object_to_record(body) for body in bodies]
+    return [_convert_object_to_run_record(body) for body in bodies]
 
 
-def _convert_object_to_record(body: Body) -> Body:
+def _convert_object_to_run_record(body: Body) -> Body:
     metadata = dict(body["metadata"])
     annotations = {**(metadata.get("annotations") or {}), STATE_ANNOTATION: STOPPED_STATE}
     for name in (syncing.FLUX_PRUNE, syncing.COMPARE_OPTIONS):

@@ -30,7 +30,9 @@ class Task:
     texts: frozenset[str]
 
 
-def find_double_retries(document: Document, retries: Mapping[str, tuple[str, int]]) -> Iterator[Finding]:
+def find_doubly_retried_pipeline_tasks(
+    document: Document, retries: Mapping[str, tuple[str, int]]
+) -> Iterator[Finding]:
     """Yield a finding for each task that is retried at two levels; `retries` maps the names of jobs, runs and
     templates to spec and retries."""
     for task in (*_find_tekton_tasks(document.value), *_find_kfp_tasks(document.value)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gangplan.gitops.argocd import NOTIFICATION_TRIGGERS, PLUGIN_NAME, ArgoOptions
 from gangplan.gitops.health import HEALTH_KINDS
 from gangplan.gitops.lua import render_lua_script
-from gangplan.objects import Body, dump
+from gangplan.objects import Body, dump_object_as_block_yaml
 
 _CONFIG = f"{PLUGIN_NAME}-plugin"
 # Argo CD no longer has a check for its own kind, and without one, waves of applications wait for nothing
@@ -49,12 +49,16 @@ def build_argocd_settings(namespace: str, options: ArgoOptions, image: str = "")
     }
     if options.recipients:
         files["argocd-notifications-cm.yaml"] = [
-            _build_argocd_config_map(namespace, "argocd-notifications-cm", _build_notification_settings())
+            _build_argocd_config_map(
+                namespace, "argocd-notifications-cm", _build_argocd_notification_settings()
+            )
         ]
     if image:
         files["plugin.yaml"] = [
-            _build_argocd_config_map(namespace, _CONFIG, {"plugin.yaml": dump(_build_argocd_plugin())}),
-            _build_plugin_sidecar_patch(namespace, image),
+            _build_argocd_config_map(
+                namespace, _CONFIG, {"plugin.yaml": dump_object_as_block_yaml(_build_argocd_plugin())}
+            ),
+            _build_argocd_plugin_sidecar_patch(namespace, image),
         ]
     return files
 
@@ -65,17 +69,18 @@ def _build_health_customizations() -> dict[str, str]:
     return {f"resource.customizations.health.{name}": script for name, script in sorted(scripts.items())}
 
 
-def _build_notification_settings() -> dict[str, str]:
+def _build_argocd_notification_settings() -> dict[str, str]:
     """Build triggers in the form of Argo CD's own catalog (notifications_catalog/ of 3.5.1), under our
     names."""
     data = {}
     for trigger, when in zip(NOTIFICATION_TRIGGERS, (_FAILED, _DEGRADED), strict=True):
         rule = {"when": when, "oncePer": _ONCE, "send": [trigger]}
         data[f"trigger.{trigger}"] = "".join(
-            f"{'- ' if number == 0 else '  '}{line}\n" for number, line in enumerate(dump(rule).splitlines())
+            f"{'- ' if number == 0 else '  '}{line}\n"
+            for number, line in enumerate(dump_object_as_block_yaml(rule).splitlines())
         )
         url = "{{.context.argocdUrl}}/applications/{{.app.metadata.name}}"
-        data[f"template.{trigger}"] = dump({"message": f"{_MESSAGES[trigger]}\n{url}\n"})
+        data[f"template.{trigger}"] = dump_object_as_block_yaml({"message": f"{_MESSAGES[trigger]}\n{url}\n"})
     return dict(sorted(data.items()))
 
 
@@ -94,7 +99,7 @@ def _build_argocd_plugin() -> Body:
     }
 
 
-def _build_plugin_sidecar_patch(namespace: str, image: str) -> Body:
+def _build_argocd_plugin_sidecar_patch(namespace: str, image: str) -> Body:
     """Build what is added to argocd-repo-server (docs/operator-manual/config-management-plugins.md)."""
     config = "/home/argocd/cmp-server"
     mounts = [

@@ -48,7 +48,7 @@ class RepositorySource:
         return "/".join((*([self.prefix] if self.prefix else []), *parts)) or "."
 
 
-def check_repository_url(value: str, words: str = "--repo") -> str:
+def check_gitops_repository_url(value: str, words: str = "--repo") -> str:
     """Return the address of a Git repository, which must not have a login in it. Raises UserError."""
     _check_login(value)
     if not (value.isprintable() and _GIT.fullmatch(value)):
@@ -58,7 +58,7 @@ def check_repository_url(value: str, words: str = "--repo") -> str:
     return value
 
 
-def check_artifact_url(value: str, words: str = "--repo") -> str:
+def check_gitops_artifact_url(value: str, words: str = "--repo") -> str:
     """Return the address of an OCI artifact, which must not have a login or a tag in it. Raises UserError."""
     _check_login(value)
     if not _ARTIFACT.fullmatch(value):

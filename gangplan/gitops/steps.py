@@ -74,7 +74,7 @@ class Chain:
         return any(step.context for step in self.steps)
 
 
-def sort_steps(steps: Sequence[PipelineStep]) -> tuple[PipelineStep, ...]:
+def sort_pipeline_steps(steps: Sequence[PipelineStep]) -> tuple[PipelineStep, ...]:
     """Sort steps by name, each after the steps that it waits for.
 
     Raises ValueError for a cycle, which a rule reports earlier.

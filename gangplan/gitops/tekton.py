@@ -129,11 +129,11 @@ def render_tekton_files(
     if push.wait:
         files["tekton/gangplan-wait-rights.yaml"] = render_yaml("ci/tekton-rights.yaml.j2", values)
     if push.sync == "in-cluster":
-        files["tekton/gangplan-sync-rights.yaml"] = sync_rights(push)
+        files["tekton/gangplan-sync-rights.yaml"] = render_tekton_sync_rights(push)
     return files
 
 
-def sync_rights(push: Push) -> str:
+def render_tekton_sync_rights(push: Push) -> str:
     """Render the account that syncs the cluster of its pod, and its rights.
 
     An account may not create or bind a role with rights that it lacks (Kubernetes, RBAC, "Privilege

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from gangplan.plan.launchers import FoundLauncher, ParsedOption
-from gangplan.plan.program import extract_program
+from gangplan.plan.program import extract_launched_program
 
 
-def convert_accelerate(
+def convert_accelerate_launch(
     command: tuple[str, ...], one: FoundLauncher, options: Sequence[ParsedOption]
 ) -> tuple[str, ...]:
     """Return the command of an `accelerate launch`: a shell passes it the counts and address of the run.
@@ -20,7 +20,7 @@ def convert_accelerate(
     left = [
         use for use in options if use.option.name not in ("multi-gpu", "same-network", "main-process-port")
     ]
-    program = extract_program(one)
+    program = extract_launched_program(one)
     if not left and program and one.script is None:
         return program
     words = list(_list_accelerate_option_words(left, one)) + list(one.reading.program)

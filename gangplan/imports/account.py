@@ -40,10 +40,10 @@ class LeafOutcome:
     @property
     def name(self) -> str:
         """The path as people write it: `spec.containers[0].image`."""
-        return path_text(self.path)
+        return format_field_path_of_imported_job(self.path)
 
 
-def path_text(path: FieldPath) -> str:
+def format_field_path_of_imported_job(path: FieldPath) -> str:
     """Write a path of keys and indices as people do."""
     text = ""
     for part in path:
@@ -168,7 +168,7 @@ class SourceNode:
     @property
     def name(self) -> str:
         """Its path as people write it."""
-        return path_text(self.path)
+        return format_field_path_of_imported_job(self.path)
 
     def items(self) -> Iterator[SourceNode]:
         """Yield the entries of a list; none if this is not a list."""

@@ -17,7 +17,7 @@ def is_fabric(resource: str) -> bool:
     )
 
 
-def convert_cores(text: str) -> int | float | str | None:
+def convert_imported_cores(text: str) -> int | float | str | None:
     """Return cores, whole ones as a number; None for what is not an amount, or not positive."""
     try:
         amount = parse_quantity(text)
@@ -30,7 +30,7 @@ def convert_cores(text: str) -> int | float | str | None:
     return f"{amount.milli()}m"
 
 
-def convert_memory(text: str) -> str | None:
+def convert_imported_memory(text: str) -> str | None:
     """Return memory with its unit, in the largest binary unit that holds it exactly.
 
     Return None for what is not an amount, or less than 1 KiB.

@@ -9,23 +9,23 @@ from typing import Any
 
 from gangplan.findings import Finding, Location, sort_findings
 from gangplan.imports.account import Account
-from gangplan.imports.comments import add_comments
+from gangplan.imports.comments import add_import_comments_to_spec
 from gangplan.imports.draft import ImportTarget, SpecDraft
-from gangplan.imports.equivalence import Equivalence, compare_with_run
+from gangplan.imports.equivalence import Equivalence, compare_imported_job_with_run
 from gangplan.imports.kinds import SourceKind
-from gangplan.imports.mapping import draft_workload_spec
-from gangplan.imports.others import describe_missing_kind
+from gangplan.imports.mapping import draft_spec_of_imported_job
+from gangplan.imports.others import describe_missing_source_kind
 from gangplan.imports.refused import RefusedSourceError
 from gangplan.imports.sources import (
     GIVEN,
     OtherObject,
     SourceObject,
     find_unfilled_source_values,
-    list_source_files,
-    read_given_source,
+    list_files_to_import,
+    read_importable_objects_from_value,
 )
-from gangplan.imports.suggest import Suggestion, apply_suggestions
-from gangplan.imports.trials import convert_to_sweep
+from gangplan.imports.suggest import Suggestion, apply_import_suggestions
+from gangplan.imports.trials import convert_imported_job_to_sweep
 from gangplan.imports.workload import SourceJob
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
@@ -33,7 +33,7 @@ from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE, IMPORT_UNPLACED
 from gangplan.source import load_objects
-from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.draft import create_draft_copy_of_workspace
 from gangplan.starter.text import render_file_text
 from gangplan.workspace import SPECS
 
@@ -78,7 +78,7 @@ class Batch:
         return sort_findings([*self.findings, *(one for each in self.imported for one in each.findings)])
 
 
-def read_batch(
+def read_import_batch(
     kind: SourceKind, named: Sequence[Path], home: ImportTarget, filled: Mapping[str, str]
 ) -> Batch:
     """Draft a spec for each source that is named, without checking it yet.
@@ -86,25 +86,27 @@ def read_batch(
     Raises UserError for what does not exist.
     """
     batch = Batch()
-    files = list_source_files(named, kind.suffixes)
+    files = list_files_to_import(named, kind.suffixes)
     found, batch.findings = kind.find(files, filled)
     if not found and not batch.findings:
         place = files[0] if files else named[0]
-        batch.findings.append(Finding(IMPORT_SOURCE, kind.place(place), *describe_missing_kind(kind, files)))
-    return _draft_sources(batch, kind, found, home)
+        batch.findings.append(
+            Finding(IMPORT_SOURCE, kind.place(place), *describe_missing_source_kind(kind, files))
+        )
+    return _draft_specs_of_sources(batch, kind, found, home)
 
 
-def read_given_batch(kind: SourceKind, value: Mapping[str, Any], home: ImportTarget) -> Batch:
+def import_source_given_as_value(kind: SourceKind, value: Mapping[str, Any], home: ImportTarget) -> Batch:
     """Draft a spec for a source that a program gives as a value: a JSON document named `source`."""
-    found = read_given_source(value, kind.takes)
+    found = read_importable_objects_from_value(value, kind.takes)
     batch = Batch()
     if not found:
         help = f"gangplan import {kind.name} -h says what it reads."
         batch.findings.append(Finding(IMPORT_SOURCE, Location(GIVEN), f"this is no {kind.label}", help))
-    return _draft_sources(batch, kind, found, home)
+    return _draft_specs_of_sources(batch, kind, found, home)
 
 
-def _draft_sources(
+def _draft_specs_of_sources(
     batch: Batch, kind: SourceKind, found: Sequence[SourceObject], home: ImportTarget
 ) -> Batch:
     """Add a draft for each source to the batch, or the reasons why there is none."""
@@ -118,12 +120,12 @@ def _draft_sources(
             else []
         )
         batch.findings += open_values
-        work = None if open_values else _read_source(kind, source, batch.findings)
+        work = None if open_values else _read_source_job(kind, source, batch.findings)
         if work is None:
             batch.refused += 1
             continue
-        work.claims = {**work.claims, **_collect_claim_access_modes(source.others)}
-        draft = draft_workload_spec(work, home)
+        work.claims = {**work.claims, **_collect_imported_claim_access_modes(source.others)}
+        draft = draft_spec_of_imported_job(work, home)
         if draft.refusals:
             batch.findings += draft.refusals
             batch.refused += 1
@@ -135,12 +137,14 @@ def _draft_sources(
         else:
             draft.name = _choose_free_job_name(draft.name, taken)
         before = specs[earlier].read_text(encoding="utf-8", errors="replace") if earlier else ""
-        batch.imported.append(ImportedSource(draft, source, _render_draft_text(draft, source), before))
+        batch.imported.append(
+            ImportedSource(draft, source, _render_draft_of_imported_spec(draft, source), before)
+        )
     batch.suggestions = _merge_import_suggestions(batch.imported)
     return batch
 
 
-def _read_source(kind: SourceKind, source: SourceObject, findings: list[Finding]) -> SourceJob | None:
+def _read_source_job(kind: SourceKind, source: SourceObject, findings: list[Finding]) -> SourceJob | None:
     """Return the workload of a source; None if it cannot be imported, and `findings` say why."""
     work, refusals = None, []
     try:
@@ -152,12 +156,12 @@ def _read_source(kind: SourceKind, source: SourceObject, findings: list[Finding]
         help = getattr(error, "help", "") or f"Correct the {kind.label}, or leave the file out."
         refusals = [Finding(IMPORT_SOURCE, source.account.where(()), message, help)]
     # A wrong count is the cause of what else is wrong, as of pods that are not there.
-    refusals = _list_miscounts(source.account) or refusals
+    refusals = _list_source_miscounts(source.account) or refusals
     findings += refusals
     return None if refusals else work
 
 
-def _list_miscounts(account: Account) -> list[Finding]:
+def _list_source_miscounts(account: Account) -> list[Finding]:
     """Return a finding for each value that should say how many of something there are, and does not."""
     help = "Write how many there are as a whole number: 4."
     return [
@@ -166,7 +170,7 @@ def _list_miscounts(account: Account) -> list[Finding]:
     ]
 
 
-def _collect_claim_access_modes(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
+def _collect_imported_claim_access_modes(others: Sequence[OtherObject]) -> dict[str, tuple[str, ...]]:
     """Return the access modes of the claims that came with a source."""
     found: dict[str, tuple[str, ...]] = {}
     for one in others:
@@ -203,11 +207,13 @@ def _choose_free_job_name(name: str, taken: set[str]) -> str:
     return free
 
 
-def _render_draft_text(draft: SpecDraft, source: SourceObject) -> str:
+def _render_draft_of_imported_spec(draft: SpecDraft, source: SourceObject) -> str:
     root, trials = draft.home.workspace.root, draft.work.trials
     if trials is not None:
-        return add_comments(
-            render_file_text("sweep", convert_to_sweep(draft.ordered(), trials), root, draft.file),
+        return add_import_comments_to_spec(
+            render_file_text(
+                "sweep", convert_imported_job_to_sweep(draft.ordered(), trials), root, draft.file
+            ),
             source.comments.head(),
             {},
         )
@@ -217,7 +223,7 @@ def _render_draft_text(draft: SpecDraft, source: SourceObject) -> str:
         for name, node in draft.origins.items()
         if node.account is source.account
     }
-    return add_comments(plain, source.comments.head(), of_fields)
+    return add_import_comments_to_spec(plain, source.comments.head(), of_fields)
 
 
 def _merge_import_suggestions(imported: Sequence[ImportedSource]) -> list[Suggestion]:
@@ -235,11 +241,11 @@ def _merge_import_suggestions(imported: Sequence[ImportedSource]) -> list[Sugges
     return found
 
 
-def judge_batch(batch: Batch, root: Path) -> None:
+def judge_import_batch(batch: Batch, root: Path) -> None:
     """Check the specs, and render their runs, in a copy of the workspace that has the suggestions."""
     names = {one.file for one in batch.suggestions}
     batch.before = {name: (root / name).read_bytes() if (root / name).is_file() else None for name in names}
-    batch.after, left = apply_suggestions(batch.before, batch.suggestions)
+    batch.after, left = apply_import_suggestions(batch.before, batch.suggestions)
     batch.findings += [
         Finding(
             IMPORT_UNPLACED,
@@ -253,7 +259,7 @@ def judge_batch(batch: Batch, root: Path) -> None:
         return
     files = {one.draft.file: one.text for one in batch.imported}
     files |= {name: data.decode() for name, data in batch.after.items()}
-    with create_temporary_workspace(root, files) as copy:
+    with create_draft_copy_of_workspace(root, files) as copy:
         result = preview_render(
             Request(copy, specs=tuple(one.draft.file for one in batch.imported), engine="serial")
         )
@@ -273,7 +279,7 @@ def _assign_results_to_sources(batch: Batch, result: Result) -> None:
         text = result.texts.get(run.path)
         if text is not None and run.cluster not in one.runs:  # for a sweep, the first trial
             trial = run.unit.job.trial
-            one.runs[run.cluster] = compare_with_run(
+            one.runs[run.cluster] = compare_imported_job_with_run(
                 one.draft, load_objects(text), trial.values if trial else ()
             )
     for one in batch.imported:

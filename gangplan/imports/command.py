@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from gangplan.imports.accelerate import convert_accelerate
+from gangplan.imports.accelerate import convert_accelerate_launch
 from gangplan.imports.scripts import is_rendezvous_option, simplify_command
 from gangplan.plan.launchers import (
     FoundLauncher,
@@ -16,10 +16,10 @@ from gangplan.plan.launchers import (
     UnreadableError,
     find_launchers,
 )
-from gangplan.plan.problems import WordEdit, correct_command
-from gangplan.plan.program import extract_program
-from gangplan.plan.reach import explain_broken_launch
-from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable, reserved_variable_of
+from gangplan.plan.problems import WordEdit, correct_launcher_words_in_command
+from gangplan.plan.program import extract_launched_program
+from gangplan.plan.reach import explain_broken_mpi_launch
+from gangplan.plan.reserved import find_reserved_mca_variable, is_launcher_variable, is_reserved_variable
 from gangplan.records import dataclass
 
 BINDINGS = ("none", "core", "socket", "numa")
@@ -84,7 +84,7 @@ def convert_command(
         found.is_once = True
         return found
     if len(launchers) > 1:
-        return _convert_several_launches(found, launchers, env)
+        return _convert_script_with_several_launches(found, launchers, env)
     one = launchers[0]
     kind = one.start.launcher.kind
     found.framework = _FRAMEWORKS.get(kind, "")
@@ -104,20 +104,20 @@ def convert_command(
     if is_plain and kind == "mpi":
         _convert_mpi_launcher(found, one)
     elif is_plain and kind == "torch" and not _list_kept_launcher_options(one):
-        found.command = extract_program(one) or found.command
+        found.command = extract_launched_program(one) or found.command
     elif kind == "accelerate":
-        found.command = convert_accelerate(found.command, one, _list_kept_launcher_options(one))
+        found.command = convert_accelerate_launch(found.command, one, _list_kept_launcher_options(one))
     else:
-        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_option_removal(use)]
+        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_launcher_option_removal(use)]
         if kind == "horovod":  # Horovod never counts by itself
             edits.append(WordEdit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
         found.command = _remove_empty_continuations(
-            correct_command(found.command, one, edits) or found.command
+            correct_launcher_words_in_command(found.command, one, edits) or found.command
         )
         found.losses += [
-            (use.spelled, _explain_dropped_option(use))
+            (use.spelled, _explain_dropped_launcher_option(use))
             for use in one.reading.uses
-            if _needs_option_removal(use)
+            if _needs_launcher_option_removal(use)
         ]
     return found
 
@@ -127,7 +127,7 @@ def _remove_empty_continuations(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word if "<<" in word else _EMPTY_LINE.sub("", word) for word in words)
 
 
-def _convert_several_launches(
+def _convert_script_with_several_launches(
     found: ConvertedCommand, launchers: Sequence[FoundLauncher], env: Mapping[str, str]
 ) -> ConvertedCommand:
     """Convert a script with several launches: it stays, and the first launch gives the number of ranks."""
@@ -145,7 +145,7 @@ def _convert_several_launches(
     found.framework = _FRAMEWORKS.get(launchers[0].start.launcher.kind, "")
     found.env.clear()
     for one in reversed(launchers):
-        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_option_removal(use)]
+        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_launcher_option_removal(use)]
         fresh = next(
             (
                 now
@@ -158,7 +158,7 @@ def _convert_several_launches(
             None,
         )
         if fresh is not None:
-            found.command = correct_command(found.command, fresh, edits) or found.command
+            found.command = correct_launcher_words_in_command(found.command, fresh, edits) or found.command
     found.command = _remove_empty_continuations(found.command)
     return found
 
@@ -197,13 +197,13 @@ def _is_of_the_run(use: ParsedOption) -> bool:
     return use.option.role in _OF_THE_RUN or is_rendezvous_option(use)
 
 
-def _needs_option_removal(use: ParsedOption) -> bool:
+def _needs_launcher_option_removal(use: ParsedOption) -> bool:
     """Return whether to remove an option from a script that stays.
 
     The run knows its value, or it would break the connection to workers.
     """
     return _is_of_the_run(use) or (
-        use.option.role == "parameter" and _is_launch_breaking_parameter(use.value.partition("=")[0], use)
+        use.option.role == "parameter" and _is_source_option_breaking_launch(use.value.partition("=")[0], use)
     )
 
 
@@ -216,7 +216,7 @@ def _list_kept_launcher_options(one: FoundLauncher) -> list[ParsedOption]:
     ]
 
 
-def _explain_dropped_option(use: ParsedOption) -> str:
+def _explain_dropped_launcher_option(use: ParsedOption) -> str:
     return {
         "hosts": "the run hands its own hosts to the launcher",
         "hostfile": "the run hands its own hosts to the launcher",
@@ -234,16 +234,16 @@ def _convert_mpi_launcher(found: ConvertedCommand, one: FoundLauncher) -> None:
         words = one.reading.words[use.at : use.end]
         role, name = use.option.role, use.value.partition("=")[0]
         if _is_of_the_run(use):
-            found.losses.append((shlex.join(words), _explain_dropped_option(use)))
+            found.losses.append((shlex.join(words), _explain_dropped_launcher_option(use)))
         elif role == "bind" and use.value in BINDINGS:
             found.bind_to = use.value
         elif role == "map" and use.value in MAPPINGS:
             found.map_by = use.value
         elif role == "map" and _PER_NODE.fullmatch(use.value):
-            found.losses.append((shlex.join(words), _explain_dropped_option(use)))
+            found.losses.append((shlex.join(words), _explain_dropped_launcher_option(use)))
         elif role == "env":
             _convert_mpi_variable_option(found, use)
-        elif role == "parameter" and _is_launch_breaking_parameter(name, use):
+        elif role == "parameter" and _is_source_option_breaking_launch(name, use):
             found.losses.append((shlex.join(words), "it would break the way to the run's workers"))
         else:
             found.flags += words
@@ -265,12 +265,12 @@ def _convert_mpi_variable_option(found: ConvertedCommand, use: ParsedOption) -> 
         found.losses.append((f"{use.spelled} {use.value}", "the run carries its variables to all ranks"))
 
 
-def _is_launch_breaking_parameter(name: str, use: ParsedOption) -> bool:
+def _is_source_option_breaking_launch(name: str, use: ParsedOption) -> bool:
     value = use.values[1] if len(use.values) > 1 else use.value.partition("=")[2]
     return (
-        bool(reserved_variable_of(name))
-        or bool(explain_broken_launch(name, value, 2222, "rsh"))
-        or bool(explain_broken_launch(name, value, 2222, "ssh"))
+        bool(find_reserved_mca_variable(name))
+        or bool(explain_broken_mpi_launch(name, value, 2222, "rsh"))
+        or bool(explain_broken_mpi_launch(name, value, 2222, "ssh"))
     )
 
 

@@ -65,7 +65,7 @@ class Comments:
         return [text for text in texts if text][:_MOST]
 
 
-def add_comments(text: str, head: list[str], of_fields: Mapping[str, list[str]]) -> str:
+def add_import_comments_to_spec(text: str, head: list[str], of_fields: Mapping[str, list[str]]) -> str:
     """Return the text of a spec with comments above its fields, each comment once."""
     told: set[str] = set()
     lines = []

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import convert_cores, convert_memory
+from gangplan.imports.amounts import convert_imported_cores, convert_imported_memory
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.environment import convert_env_value
-from gangplan.imports.images import find_image_name
+from gangplan.imports.environment import convert_env_value_to_spec
+from gangplan.imports.images import find_catalog_name_of_image
 from gangplan.imports.pods import SourceContainer
 from gangplan.imports.workload import PodRole
 from gangplan.spec.words import DNS_LABEL
@@ -29,7 +29,7 @@ _SHELL_MOUNT = (
 )
 
 
-def map_containers(draft: SpecDraft, role: PodRole) -> None:
+def map_containers_to_setup_and_sidecars(draft: SpecDraft, role: PodRole) -> None:
     """Map the init containers and sidecars of a role; those of a launcher without ranks become questions."""
     for field, containers in (("setup", role.pod.setup), ("sidecars", role.pod.sidecars)):
         for container in containers:
@@ -39,10 +39,12 @@ def map_containers(draft: SpecDraft, role: PodRole) -> None:
                 why = f"'{container.name}' is in the pod of the launcher; setup and sidecars of a run are in its workers"
                 draft.ask(container.node, why, "Do it in the command.")
             else:
-                _map_setup_or_sidecar(draft, role, container, field)
+                _map_container_to_setup_or_sidecar(draft, role, container, field)
 
 
-def _map_setup_or_sidecar(draft: SpecDraft, role: PodRole, container: SourceContainer, field: str) -> None:
+def _map_container_to_setup_or_sidecar(
+    draft: SpecDraft, role: PodRole, container: SourceContainer, field: str
+) -> None:
     node = container.node
     is_same = container.image in ("", role.pod.main.image)
     if container.has_entrypoint and (container.command or is_same):
@@ -52,12 +54,12 @@ def _map_setup_or_sidecar(draft: SpecDraft, role: PodRole, container: SourceCont
     entry: dict[str, Any] = {}
     if re.fullmatch(DNS_LABEL, container.name):
         entry["name"] = container.name
-    if not is_same and (image := find_image_name(draft, container.image, node["image"])):
+    if not is_same and (image := find_catalog_name_of_image(draft, container.image, node["image"])):
         entry["image"] = image
     if container.command:
         entry["command"] = list(container.command)
-    entry |= _convert_container_env(draft, container, field)
-    for name, value in (("cpu", convert_cores), ("memory", convert_memory)):
+    entry |= _convert_container_env_to_spec(draft, container, field)
+    for name, value in (("cpu", convert_imported_cores), ("memory", convert_imported_memory)):
         amount = container.resources.get(name)
         if amount and (found := value(amount)) is not None:
             entry[name] = found
@@ -72,17 +74,19 @@ def _map_setup_or_sidecar(draft: SpecDraft, role: PodRole, container: SourceCont
         node["securityContext"].dropped("setup and sidecars run as the program's user")
     if node["workingDir"]:
         node["workingDir"].asked("setup and sidecars start in the program's folder")
-    account_for_mounts(draft, role, container)
+    account_for_container_mounts(draft, role, container)
     listed = draft.values.setdefault(field, [])
     if entry not in listed:
         listed.append(entry)
     draft.origins.setdefault(field, node)
 
 
-def _convert_container_env(draft: SpecDraft, container: SourceContainer, field: str) -> dict[str, Any]:
+def _convert_container_env_to_spec(
+    draft: SpecDraft, container: SourceContainer, field: str
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in container.env:
-        value = convert_env_value(draft, one)
+        value = convert_env_value_to_spec(draft, one)
         if value is None:
             one.node.asked(
                 "variables of setup and sidecars have a value, or come from a ConfigMap or the pod"
@@ -93,7 +97,7 @@ def _convert_container_env(draft: SpecDraft, container: SourceContainer, field: 
     return {"env": found} if found else {}
 
 
-def account_for_mounts(draft: SpecDraft, role: PodRole, container: SourceContainer) -> None:
+def account_for_container_mounts(draft: SpecDraft, role: PodRole, container: SourceContainer) -> None:
     """Account for the mounts of a container, which sees exactly what the program of its role mounts."""
     of_program = {(mount.name, mount.path.rstrip("/")) for mount in role.pod.main.mounts}
     for mount in container.mounts:

@@ -6,7 +6,7 @@ import re
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.podlabels import convert_label_variable
+from gangplan.imports.podlabels import convert_pod_label_variable
 from gangplan.imports.pods import SourceVariable
 from gangplan.imports.variables import SET_BY_TORCHRUN
 from gangplan.imports.workload import PodRole
@@ -21,11 +21,11 @@ _SOURCES = {"field": POD_FIELD, "configMap": CONFIG_KEY, "resource": POD_RESOURC
 _OBJECT = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 
 
-def map_env(draft: SpecDraft, role: PodRole) -> None:
+def map_imported_env(draft: SpecDraft, role: PodRole) -> None:
     """Map the variables of a role's container; all ranks of a run have the same ones."""
     for one in role.pod.main.env:
         if "metadata." in one.reference:
-            found = convert_label_variable(draft, role, one)
+            found = convert_pod_label_variable(draft, role, one)
             if found is None:
                 continue
             one = found
@@ -61,7 +61,7 @@ def _map_env_variable(draft: SpecDraft, one: SourceVariable) -> None:
         )
 
 
-def convert_env_value(draft: SpecDraft, one: SourceVariable) -> str | dict[str, str] | None:
+def convert_env_value_to_spec(draft: SpecDraft, one: SourceVariable) -> str | dict[str, str] | None:
     """Return the value of a variable as a spec writes it.
 
     Return None for what `env` of setup and sidecars cannot take: a bad name, a long value, a secret, another

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.images import split_reference
-from gangplan.imports.shapes import Fact, JobShape, describe_run_shape, describe_source_shape
+from gangplan.imports.images import split_source_image_reference
+from gangplan.imports.shapes import (
+    Fact,
+    JobShape,
+    describe_run_for_import_comparison,
+    describe_source_for_import_comparison,
+)
 from gangplan.imports.trials import fill_trial_values
 from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
@@ -72,27 +77,27 @@ class Equivalence:
         return [row for row in self.rows if row.source is None]
 
 
-def compare_with_run(
+def compare_imported_job_with_run(
     draft: SpecDraft, objects: list[Body], setting: Sequence[tuple[str, str]] = ()
 ) -> Equivalence:
     """Compare the source of a draft with the objects of its run.
 
     `setting` are the values of parameters, for a trial.
     """
-    source, run = describe_source_shape(draft), describe_run_shape(objects)
+    source, run = describe_source_for_import_comparison(draft), describe_run_for_import_comparison(objects)
     for key, fact in source.facts.items():
         source.facts[key] = Fact(*key, fill_trial_values(fact.value, setting), fact.node)
     keys = sorted({*source.facts, *run.facts}, key=lambda key: (AREAS.index(key[0]), key[1]))
-    rows = [_compare_job_fact(draft, source, run, key) for key in keys]
+    rows = [_compare_source_fact_with_run(draft, source, run, key) for key in keys]
     rows += [ComparedFact(one.area, one.what, one.source, one.run, False, one.why) for one in draft.unmet]
     return Equivalence(tuple(sorted(rows, key=lambda row: (AREAS.index(row.area), row.what))))
 
 
-def _compare_job_fact(
+def _compare_source_fact_with_run(
     draft: SpecDraft, source: JobShape, run: JobShape, key: tuple[str, str]
 ) -> ComparedFact:
     theirs, ours = source.facts.get(key), run.facts.get(key)
-    is_same = theirs is not None and ours is not None and _is_same_job_fact(draft, theirs, ours)
+    is_same = theirs is not None and ours is not None and _is_fact_same_after_import(draft, theirs, ours)
     if theirs is not None and ours is None and run.is_privileged and key[1].startswith("capability "):
         return ComparedFact(*key, theirs.value, "privileged", True)
     why = "" if is_same or theirs is None else _explain_fact_difference(draft, theirs)
@@ -117,12 +122,12 @@ def _explain_fact_difference(draft: SpecDraft, fact: Fact) -> str:
     return next((one.why for one in sorted(entries, key=lambda one: one.state != "asked")), usual)
 
 
-def _is_same_job_fact(draft: SpecDraft, theirs: Fact, ours: Fact) -> bool:
+def _is_fact_same_after_import(draft: SpecDraft, theirs: Fact, ours: Fact) -> bool:
     if theirs.area in ("resources", "devices"):
         return _parse_amount_or_text(theirs.value) == _parse_amount_or_text(ours.value)
     if theirs.area == "image":
-        ours_at = split_reference(ours.value)[0]
-        places = {split_reference(theirs.value)[0]}
+        ours_at = split_source_image_reference(ours.value)[0]
+        places = {split_source_image_reference(theirs.value)[0]}
         places |= {
             apply_mirrors(place, one) for place in tuple(places) for one in draft.home.clusters.values()
         }

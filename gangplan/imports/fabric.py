@@ -96,14 +96,16 @@ class NodeAccess:
             if mount.volume is not None:
                 yield mount.volume.node
         for one in self.daemons:
-            yield from _list_fabric_daemon_places(one)
+            yield from _list_source_nodes_of_fabric_daemon(one)
 
     def given_by(self, fabric: Fabric) -> Iterator[SourceNode]:
         """Yield the places of what a fabric gives."""
         yield from self.network if fabric.host_network else ()
         yield from self.privileged if fabric.privileged else ()
         yield from (
-            one for one in self.capabilities if capability(one) in fabric.capabilities or fabric.privileged
+            one
+            for one in self.capabilities
+            if read_imported_capability(one) in fabric.capabilities or fabric.privileged
         )
         yield from (node for key, node in self.annotations if key in fabric.annotations)
         mounts = {
@@ -114,10 +116,10 @@ class NodeAccess:
                 yield mount.node
                 yield mount.volume.node
         for one in self.daemons:
-            yield from _list_fabric_daemon_places(one) if one.name in fabric.sidecars else ()
+            yield from _list_source_nodes_of_fabric_daemon(one) if one.name in fabric.sidecars else ()
 
 
-def _list_fabric_daemon_places(container: SourceContainer) -> Iterator[SourceNode]:
+def _list_source_nodes_of_fabric_daemon(container: SourceContainer) -> Iterator[SourceNode]:
     """Yield a daemon of the fabric, and the folders of the node that it mounts."""
     yield container.node
     for mount in container.mounts:
@@ -125,13 +127,13 @@ def _list_fabric_daemon_places(container: SourceContainer) -> Iterator[SourceNod
             yield mount.volume.node
 
 
-def capability(node: SourceNode) -> str:
+def read_imported_capability(node: SourceNode) -> str:
     """Return the name of a capability without the prefix of the kernel's headers."""
     found = _CAPABILITY.fullmatch(node.text())
     return found[1] if found else ""
 
 
-def find_fabric(
+def find_fabric_for_imported_job(
     draft: SpecDraft, wanted: NodeAccess, cluster: Cluster, pool: NodePool
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the name and values of a fabric that gives what the source has.
@@ -139,7 +141,7 @@ def find_fabric(
     Return None if nothing indicates a fabric, the namespace may not have it, or several workers would share a
     node's network.
     """
-    preset = _find_fabric_preset(draft, wanted)
+    preset = _find_fabric_preset_of_source_cloud(draft, wanted)
     if not preset and not (draft.rdma or wanted.is_of_fabric):
         return None
     grant = cluster.teams[draft.home.team].pod_security
@@ -151,7 +153,7 @@ def find_fabric(
     below = Fabric.model_validate(FABRIC_PRESETS[preset].values) if preset else Fabric.model_validate({})
     if (below.host_network or below.whole_node or wanted.network) and not _needs_whole_node(draft, pool):
         return None
-    value = _build_fabric_node_access(wanted, below, cluster)
+    value = _map_source_node_access_beyond_preset(wanted, below, cluster)
     images = {
         one.name: {"image": one.image} for one in wanted.daemons if one.name in below.sidecars and one.image
     }
@@ -166,7 +168,9 @@ def find_fabric(
     return label, {**({"preset": preset} if preset else {}), **value}
 
 
-def _build_fabric_node_access(wanted: NodeAccess, below: Fabric, cluster: Cluster) -> dict[str, Any] | None:
+def _map_source_node_access_beyond_preset(
+    wanted: NodeAccess, below: Fabric, cluster: Cluster
+) -> dict[str, Any] | None:
     """Return network, rights and folders of the node that a preset does not give.
 
     Return None if the nodes' addresses are needed and not known.
@@ -180,7 +184,9 @@ def _build_fabric_node_access(wanted: NodeAccess, below: Fabric, cluster: Cluste
     if wanted.privileged and not below.privileged:
         value["privileged"] = True
     added = [
-        name for one in wanted.capabilities if (name := capability(one)) and name not in below.capabilities
+        name
+        for one in wanted.capabilities
+        if (name := read_imported_capability(one)) and name not in below.capabilities
     ]
     if added and not below.privileged and not wanted.privileged and "ALL" not in added:
         value["capabilities"] = list(dict.fromkeys([*below.capabilities, *added]))
@@ -200,7 +206,7 @@ def _build_fabric_host_path(mount: SourceMount) -> dict[str, Any]:
     return {"path": path, "mount": mount.path, **({} if mount.read_only else {"readOnly": False})}
 
 
-def _find_fabric_preset(draft: SpecDraft, wanted: NodeAccess) -> str:
+def _find_fabric_preset_of_source_cloud(draft: SpecDraft, wanted: NodeAccess) -> str:
     """Return the preset of the cloud for which the source was written; empty for none."""
     if _EFA in draft.rdma:
         return "aws-efa"
@@ -224,7 +230,7 @@ def _build_host_path_label(mount: SourceMount) -> str:
     return re.sub(r"[^a-z0-9]+", "-", reference.lower()).strip("-")[:56].strip("-") or "folder"
 
 
-def list_networks(draft: SpecDraft) -> tuple[list[str], list[SourceNode]]:
+def list_imported_multus_networks(draft: SpecDraft) -> tuple[list[str], list[SourceNode]]:
     """Return the networks that pods attach to by Multus, each once, and their places.
 
     They are names with commas, or a list of objects (k8snetworkplumbingwg multus-cni, docs/how-to-use.md).

@@ -44,10 +44,10 @@ class Grouped:
     aside: tuple[PodRole, ...] = ()
 
 
-def group_into_roles(groups: Sequence[SourcePodGroup], lead: str = "") -> Grouped:
+def group_imported_pods_into_roles(groups: Sequence[SourcePodGroup], lead: str = "") -> Grouped:
     """Group pods into roles; `lead` names the group that starts the MPI ranks, if the source says so."""
     starters = [one for one in groups if one.name == lead] or [
-        one for one in groups if launcher_of(one.pod.main) in _BY_MPI
+        one for one in groups if find_launcher_kind_of_container(one.pod.main) in _BY_MPI
     ]
     rest = [one for one in groups if one not in starters]
     servers = [one for one in rest if any(_SERVER in word for word in one.pod.main.command)]
@@ -59,7 +59,7 @@ def group_into_roles(groups: Sequence[SourcePodGroup], lead: str = "") -> Groupe
     main = max(groups, key=lambda one: (_count_container_gpus(one.pod.main) * one.count, one.count))
     alike = [one for one in groups if one is not main and _is_alike(one, main)]
     aside = [one for one in groups if one is not main and one not in alike]
-    start, framework = _find_start_method(main.pod.main)
+    start, framework = _find_rank_start_of_source_container(main.pod.main)
     return Grouped(
         start,
         framework,
@@ -68,7 +68,7 @@ def group_into_roles(groups: Sequence[SourcePodGroup], lead: str = "") -> Groupe
     )
 
 
-def launcher_of(container: SourceContainer) -> str:
+def find_launcher_kind_of_container(container: SourceContainer) -> str:
     """Return the kind of launcher that a container starts; empty without one or a readable script."""
     try:
         found = find_launchers(container.command, None)
@@ -77,8 +77,8 @@ def launcher_of(container: SourceContainer) -> str:
     return found[0].start.launcher.kind if found else ""
 
 
-def _find_start_method(container: SourceContainer) -> tuple[StartMethod, Framework | None]:
-    kind = launcher_of(container)
+def _find_rank_start_of_source_container(container: SourceContainer) -> tuple[StartMethod, Framework | None]:
+    kind = find_launcher_kind_of_container(container)
     if kind in _BY_TORCH:
         return "torch", "torch"
     names = {one.name for one in container.env}

@@ -13,7 +13,7 @@ _QUEUE = "the team's queue and quota take the place of partitions, accounts and 
 _LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30
 
 
-def settle_start(work: SourceJob, home: ImportTarget) -> None:
+def settle_rank_start_by_image(work: SourceJob, home: ImportTarget) -> None:
     """Settle how ranks start if the source leaves it open: as the image that the user names starts them."""
     catalog = home.workspace.catalog
     entry = catalog.images.get(home.answers.image) if catalog else None
@@ -26,7 +26,7 @@ def settle_start(work: SourceJob, home: ImportTarget) -> None:
         )
 
 
-def map_hints(draft: SpecDraft) -> None:
+def map_import_hints(draft: SpecDraft) -> None:
     """Map pools, GPU models, machine types and grace periods; then claims."""
     for hint in draft.work.hints:
         _HANDLERS[hint.kind](draft, hint)
@@ -46,7 +46,7 @@ def _list_pool_gpu_models(draft: SpecDraft) -> dict[str, str]:
     }
 
 
-def _map_partition_to_pool(draft: SpecDraft, hint: Hint) -> None:
+def _map_scheduler_partition_to_pool(draft: SpecDraft, hint: Hint) -> None:
     """Map a scheduler's partition to the pool of the same name, if there is one."""
     if hint.text in _list_pool_gpu_models(draft):
         draft.put("placement.nodePool", hint.text, hint.node)
@@ -60,7 +60,7 @@ def _map_gpu_model_hint(draft: SpecDraft, hint: Hint) -> None:
         hint.node.dropped("the run has no GPUs")
         return
     offered = set(_list_pool_gpu_models(draft).values())
-    found = model_of(hint.text, offered)
+    found = find_offered_gpu_model(hint.text, offered)
     if found:
         draft.put("gpu.model", found, hint.node)
     else:
@@ -77,7 +77,7 @@ def _suggest_gpu_model(offered: set[str]) -> str:
     return f"Write gpu.model; their pools have {known}." if known else "Choose a cluster with GPUs."
 
 
-def model_of(text: str, offered: set[str]) -> str:
+def find_offered_gpu_model(text: str, offered: set[str]) -> str:
     """Return the model that a cluster offers under that name or a synonym; empty without one."""
     words = re.split(r"[^a-z0-9]+", text.lower())
     if text.lower() in offered:
@@ -101,7 +101,7 @@ def _map_machine_type_hint(draft: SpecDraft, hint: Hint) -> None:
         hint.node.mapped("workers")
         return
     offered = set(_list_pool_gpu_models(draft).values())
-    found = model_of(machine.model, offered)
+    found = find_offered_gpu_model(machine.model, offered)
     if found:
         draft.put("gpu.model", found, hint.node)
         if found != machine.model:
@@ -127,7 +127,7 @@ def _map_grace_period_hint(draft: SpecDraft, hint: Hint) -> None:
 
 
 _HANDLERS = {
-    "pool": _map_partition_to_pool,
+    "pool": _map_scheduler_partition_to_pool,
     "model": _map_gpu_model_hint,
     "machine": _map_machine_type_hint,
     "grace": _map_grace_period_hint,

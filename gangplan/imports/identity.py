@@ -72,7 +72,7 @@ def _map_source_label(draft: SpecDraft, key: str, node: SourceNode) -> None:
         draft.put("priority", level, node) if level else node.asked(
             "choose priority: low, normal, high or critical"
         )
-    elif _is_reserved(key):
+    elif _is_source_label_reserved(key):
         node.dropped("labels of this prefix belong to controllers")
     elif len(draft.values["labels"]) >= _MOST_LABELS:
         node.asked("a spec has up to 16 labels")
@@ -82,7 +82,7 @@ def _map_source_label(draft: SpecDraft, key: str, node: SourceNode) -> None:
         node.asked("its value is none that a label can have")
 
 
-def _is_reserved(key: str) -> bool:
+def _is_source_label_reserved(key: str) -> bool:
     prefix = key.partition("/")[0] if "/" in key else ""
     return (
         key in RESERVED_PLAIN_LABELS

@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod
-from gangplan.resolve.image import apply_mirrors, is_trusted
+from gangplan.resolve.image import apply_mirrors, is_image_registry_trusted
 from gangplan.spec.catalog import Image
 from gangplan.workspace import CATALOG
 
@@ -23,7 +23,7 @@ _FROM_TAG = re.compile(r"(?:openmpi|ompi|open-mpi|impi|intelmpi|mpich)[-_v]?([0-
 _DEFAULT_USER = 1000
 
 
-def split_reference(image: str) -> tuple[str, str, str]:
+def split_source_image_reference(image: str) -> tuple[str, str, str]:
     """Split an image as Docker does into its repository with the registry, its tag and its digest.
 
     Tag and digest may be empty.
@@ -38,7 +38,7 @@ def split_reference(image: str) -> tuple[str, str, str]:
     return name, tag, digest if _DIGEST.fullmatch(digest) else ""
 
 
-def map_image(
+def map_imported_image_to_catalog(
     draft: SpecDraft, image: str, node: SourceNode | None, pod: SourcePod | None, framework: str
 ) -> None:
     """Name the image of the run, and suggest an entry if the catalog has none."""
@@ -51,29 +51,35 @@ def map_image(
         place = node or draft.work.account.root()
         draft.wonder(place, "the source names no image", "Name one of the catalog: --image NAME.")
         return
-    parts = split_reference(image)
-    name = _find_catalog_entry(draft, *parts)
+    parts = split_source_image_reference(image)
+    name = _find_catalog_entry_of_image(draft, *parts)
     if name is None:
         if parts not in draft.home.images:
-            draft.home.images[parts] = (_suggest_catalog_image(draft, parts, node, pod, framework), framework)
+            draft.home.images[parts] = (
+                _suggest_catalog_entry_for_image(draft, parts, node, pod, framework),
+                framework,
+            )
         name, as_listed = draft.home.images[parts]
         if as_listed != framework:
             draft.put("framework", framework)
     draft.put("image", name, node)
 
 
-def find_image_name(draft: SpecDraft, image: str, node: SourceNode) -> str:
+def find_catalog_name_of_image(draft: SpecDraft, image: str, node: SourceNode) -> str:
     """Return the catalog's name of an image that does not train; without an entry, suggest one."""
-    parts = split_reference(image)
-    name = _find_catalog_entry(draft, *parts)
+    parts = split_source_image_reference(image)
+    name = _find_catalog_entry_of_image(draft, *parts)
     if name is None:
         if parts not in draft.home.images:
-            draft.home.images[parts] = (_suggest_catalog_image(draft, parts, node, None, "plain"), "plain")
+            draft.home.images[parts] = (
+                _suggest_catalog_entry_for_image(draft, parts, node, None, "plain"),
+                "plain",
+            )
         name = draft.home.images[parts][0]
     return name
 
 
-def _find_catalog_entry(draft: SpecDraft, repository: str, tag: str, digest: str) -> str | None:
+def _find_catalog_entry_of_image(draft: SpecDraft, repository: str, tag: str, digest: str) -> str | None:
     """Return the entry of an image: the same repository, and the digest or tag if the source has one."""
     catalog = draft.home.workspace.catalog
     for name, entry in (catalog.images if catalog else {}).items():
@@ -90,7 +96,7 @@ def _find_catalog_entry(draft: SpecDraft, repository: str, tag: str, digest: str
     return None
 
 
-def _suggest_catalog_image(
+def _suggest_catalog_entry_for_image(
     draft: SpecDraft,
     parts: tuple[str, str, str],
     node: SourceNode | None,
@@ -112,9 +118,9 @@ def _suggest_catalog_image(
     entry["digest"] = digest or NO_DIGEST
     entry["framework"] = framework
     if framework in ("mpi", "horovod", "deepspeed"):
-        entry["mpi"] = _guess_image_mpi(draft, tag, node)
+        entry["mpi"] = _guess_mpi_of_imported_image(draft, tag, node)
     if pod is not None:
-        _complete_image_user_and_ssh(draft, entry, pod)
+        _map_source_image_user_and_ssh(draft, entry, pod)
     draft.suggest(CATALOG, ("images", name), entry, f"the image {repository}{':' + tag if tag else ''}", node)
     place = node or draft.work.account.root()
     if not digest:
@@ -124,14 +130,14 @@ def _suggest_catalog_image(
             f"the digest of {shown} is not known here; zeros keep its place in {CATALOG}",
             f"Look it up (skopeo inspect --format '{{{{.Digest}}}}' docker://{shown}), and give it: --digest {shown}=sha256:...",
         )
-    _suggest_trusted_registry(draft, repository, node)
+    _suggest_registry_of_imported_image(draft, repository, node)
     return name
 
 
-def _suggest_trusted_registry(draft: SpecDraft, repository: str, node: SourceNode | None) -> None:
+def _suggest_registry_of_imported_image(draft: SpecDraft, repository: str, node: SourceNode | None) -> None:
     """Suggest the registry to each cluster that lists registries without it, unless a mirror replaces it."""
     for cluster, spec in draft.home.clusters.items():
-        if not is_trusted(apply_mirrors(repository, spec), spec.registries):
+        if not is_image_registry_trusted(apply_mirrors(repository, spec), spec.registries):
             path = f"overlays/{cluster}/cluster.yaml"
             host = repository.partition("/")[0]
             draft.suggest(path, ("registries",), (host,), f"images of {host}; or mirror them", node)
@@ -148,7 +154,7 @@ def _choose_catalog_image_name(repository: str, tag: str, taken: set[str]) -> st
     return next(one for one in (f"{name[:60]}-{number}" for number in range(2, 100)) if one not in taken)
 
 
-def _guess_image_mpi(draft: SpecDraft, tag: str, node: SourceNode | None) -> dict[str, str]:
+def _guess_mpi_of_imported_image(draft: SpecDraft, tag: str, node: SourceNode | None) -> dict[str, str]:
     family = draft.work.mpi or "OpenMPI"
     found = _FROM_TAG.search(tag.lower())
     version = found[1] if found else _VERSIONS[family]
@@ -161,10 +167,12 @@ def _guess_image_mpi(draft: SpecDraft, tag: str, node: SourceNode | None) -> dic
     return {"implementation": family, "version": version}
 
 
-def _complete_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod: SourcePod) -> None:
+def _map_source_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod: SourcePod) -> None:
     """Fill in the user and SSH server of the image, as far as the pod specifies them."""
-    user = _get_security_context_field(pod, "runAsUser")
-    group = _get_security_context_field(pod, "runAsGroup") or _get_security_context_field(pod, "fsGroup")
+    user = _get_source_security_context_field(pod, "runAsUser")
+    group = _get_source_security_context_field(pod, "runAsGroup") or _get_source_security_context_field(
+        pod, "fsGroup"
+    )
     uid = user.number() if user is not None else None
     gid = group.number() if group is not None else None
     if uid and uid != _DEFAULT_USER:
@@ -193,7 +201,7 @@ def _complete_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod: S
             entry["ssh"] = ssh
 
 
-def _get_security_context_field(pod: SourcePod, name: str) -> SourceNode | None:
+def _get_source_security_context_field(pod: SourcePod, name: str) -> SourceNode | None:
     """Return a field of the security context: the container's, else the pod's."""
     for context in (pod.main.node["securityContext"], pod.node["securityContext"]):
         if context[name]:

@@ -11,7 +11,7 @@ from gangplan.imports.pods import SourceMount, SourceVolume
 from gangplan.spec.pods import PodVolume
 
 
-def map_inline(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
+def map_inline_csi_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     """Map a volume to one that all clusters list for its driver and attributes; else suggest it."""
     source = volume.node["csi"]
     driver = source["driver"].text()
@@ -19,7 +19,7 @@ def map_inline(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path:
     name, own = _find_matching_csi_volume(draft, driver, attributes)
     if not name:
         name, own = _choose_csi_volume_name(draft, volume.name), {}
-        entry = _build_csi_volume_entry(volume, driver, attributes)
+        entry = _build_entry_for_imported_csi_volume(volume, driver, attributes)
         for cluster in draft.home.clusters:
             file = draft.home.workspace.clusters[cluster].document.file
             draft.suggest(
@@ -47,14 +47,14 @@ def _find_matching_csi_volume(
     for name, kind in next(iter(draft.home.clusters.values())).volumes.items():
         own = {key: value for key, value in attributes.items() if kind.attributes.get(key) != value}
         if all(
-            _matches_csi_volume(draft, one.volumes.get(name), driver, attributes, own)
+            _matches_imported_csi_volume(draft, one.volumes.get(name), driver, attributes, own)
             for one in draft.home.clusters.values()
         ):
             return name, own
     return "", {}
 
 
-def _matches_csi_volume(
+def _matches_imported_csi_volume(
     draft: SpecDraft,
     kind: PodVolume | None,
     driver: str,
@@ -77,7 +77,9 @@ def _choose_csi_volume_name(draft: SpecDraft, volume: str) -> str:
     )
 
 
-def _build_csi_volume_entry(volume: SourceVolume, driver: str, attributes: dict[str, str]) -> dict[str, Any]:
+def _build_entry_for_imported_csi_volume(
+    volume: SourceVolume, driver: str, attributes: dict[str, str]
+) -> dict[str, Any]:
     """Return the entry that the cluster's file must gain."""
     source = volume.node["csi"]
     entry: dict[str, Any] = {"driver": driver}

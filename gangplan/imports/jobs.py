@@ -15,7 +15,7 @@ _TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _FIELDS = {"In": "fail", "NotIn": "retry"}
 
 
-def map_jobset_policy(spec: SourceNode, work: SourceJob) -> None:
+def map_imported_jobset_policy(spec: SourceNode, work: SourceJob) -> None:
     """Map the spec of a JobSet, except its jobs."""
     network = spec["network"]
     if network["enableDNSHostnames"].value is False:
@@ -39,7 +39,7 @@ def map_jobset_policy(spec: SourceNode, work: SourceJob) -> None:
     spec["volumeClaimPolicies"].asked("a run mounts claims that exist; scratch gives it room of its own")
 
 
-def map_jobset_metadata(metadata: SourceNode, work: SourceJob) -> None:
+def map_imported_jobset_metadata(metadata: SourceNode, work: SourceJob) -> None:
     """Map annotations of a JobSet about where its pods go; `map_identity` does the rest."""
     for key, node in metadata["annotations"].fields():
         if key == _TOPOLOGY:
@@ -55,7 +55,7 @@ def map_jobset_metadata(metadata: SourceNode, work: SourceJob) -> None:
             node.dropped(_OF_THE_RUN)
 
 
-def map_job_policy(spec: SourceNode, work: SourceJob) -> None:
+def map_imported_job_policy(spec: SourceNode, work: SourceJob) -> None:
     """Map the spec of a Job, except its pods."""
     for name in ("parallelism", "completions"):
         spec[name].mapped("workers")

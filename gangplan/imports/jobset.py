@@ -6,15 +6,19 @@ import re
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.groups import SourcePodGroup, group_into_roles
-from gangplan.imports.jobs import map_job_policy, map_jobset_metadata, map_jobset_policy
-from gangplan.imports.pods import read_pod_template
+from gangplan.imports.groups import SourcePodGroup, group_imported_pods_into_roles
+from gangplan.imports.jobs import (
+    map_imported_job_policy,
+    map_imported_jobset_metadata,
+    map_imported_jobset_policy,
+)
+from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.steps import convert_job_to_step, find_steps_before
+from gangplan.imports.steps import convert_replicated_job_to_step, find_source_jobs_before_leads
 from gangplan.imports.workload import SetupStep, SourceError, SourceJob, SourceSetting
 
 
-def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_imported_jobset(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a JobSet. Raises SourceError for one without a pod."""
     root = account.root()
     spec = root["spec"]
@@ -24,8 +28,8 @@ def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> SourceJ
     ]
     if not groups:
         raise SourceError("no job of it has a container (spec.replicatedJobs[].template.spec.template)")
-    groups, before = _split_off_setup_steps(spec, groups)
-    found = group_into_roles(groups)
+    groups, before = _split_setup_steps_from_jobset(spec, groups)
+    found = group_imported_pods_into_roles(groups)
     work = SourceJob("JobSet", name, found.start, account, found.roles, framework=found.framework or "")
     work.aside = found.aside
     work.before = before
@@ -40,23 +44,23 @@ def read_jobset(account: Account, others: Sequence[OtherObject] = ()) -> SourceJ
         workers.count, workers.node.at("template", "spec", "parallelism")
     )
     if len([one for one in groups if one.node["replicas"].number() not in (None, 1)]):
-        _ask_about_job_replicas(work, groups)
-    map_jobset_metadata(root["metadata"], work)
-    map_jobset_policy(spec, work)
+        _ask_about_imported_jobset_replicas(work, groups)
+    map_imported_jobset_metadata(root["metadata"], work)
+    map_imported_jobset_policy(spec, work)
     for group in groups:
         _map_replicated_job(group.node, work)
     return work
 
 
-def _split_off_setup_steps(
+def _split_setup_steps_from_jobset(
     spec: SourceNode, groups: list[SourcePodGroup]
 ) -> tuple[list[SourcePodGroup], tuple[SetupStep, ...]]:
     """Return the groups that run at the same time, and the steps that end before the last of them starts."""
     jobs = {one["name"].text(): one for one in spec["replicatedJobs"].items()}
     if not any(one["dependsOn"] for one in jobs.values()):
         return groups, ()
-    names = find_steps_before(jobs, tuple(one.name for one in groups))
-    steps = [step for name in names if (step := convert_job_to_step(jobs[name])) is not None]
+    names = find_source_jobs_before_leads(jobs, tuple(one.name for one in groups))
+    steps = [step for name in names if (step := convert_replicated_job_to_step(jobs[name])) is not None]
     ended = {one.name for one in steps}
     return [one for one in groups if one.name not in ended], tuple(steps)
 
@@ -64,7 +68,7 @@ def _split_off_setup_steps(
 def _read_replicated_job_pods(job: SourceNode) -> SourcePodGroup | None:
     """Return the pods of a replicated job; None if there are none."""
     template = job["template"]["spec"]
-    pod = read_pod_template(template["template"])
+    pod = read_imported_pod_template(template["template"])
     replicas, parallelism = job["replicas"].count(), template["parallelism"].count()
     count = (1 if replicas is None else replicas) * (1 if parallelism is None else parallelism)
     if pod is None or count < 1:
@@ -73,7 +77,7 @@ def _read_replicated_job_pods(job: SourceNode) -> SourcePodGroup | None:
     return SourcePodGroup(job["name"].text(), count, pod, job)
 
 
-def _ask_about_job_replicas(work: SourceJob, groups: Sequence[SourcePodGroup]) -> None:
+def _ask_about_imported_jobset_replicas(work: SourceJob, groups: Sequence[SourcePodGroup]) -> None:
     """Ask about jobs of one template: a run has a single job, whose pods are numbered consecutively."""
     for group in groups:
         replicas = group.node["replicas"].count()
@@ -97,4 +101,4 @@ def _map_replicated_job(job: SourceNode, work: SourceJob) -> None:
             node.asked("placement.topology.required keeps workers in one domain")
     job["template"]["metadata"]["labels"].dropped("labels: of the spec adds more")
     job["template"]["metadata"]["name"].dropped("Trainer names the jobs of a run")
-    map_job_policy(job["template"]["spec"], work)
+    map_imported_job_policy(job["template"]["spec"], work)

@@ -9,14 +9,20 @@ from typing import Any
 
 from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account
-from gangplan.imports.jobset import read_jobset
-from gangplan.imports.managed.azureml import is_command_job, read_azureml
+from gangplan.imports.jobset import read_imported_jobset
+from gangplan.imports.managed.azureml import is_azureml_command_job, read_azureml
 from gangplan.imports.managed.azureml_pipeline import find_azureml_jobs
 from gangplan.imports.managed.sagemaker import is_training_job, read_sagemaker
-from gangplan.imports.mpijob import read_mpijob
-from gangplan.imports.plainjob import read_plain_job
-from gangplan.imports.scripted.kinds import SCRIPT_SUFFIXES, find_pbs, find_slurm, read_pbs, read_slurm
-from gangplan.imports.sources import OtherObject, SourceObject, read_source_objects
+from gangplan.imports.mpijob import read_imported_mpijob
+from gangplan.imports.plainjob import read_imported_plain_job
+from gangplan.imports.scripted.kinds import (
+    SCRIPT_SUFFIXES,
+    find_pbs_scripts,
+    find_slurm_scripts,
+    read_pbs_script,
+    read_slurm_script,
+)
+from gangplan.imports.sources import OtherObject, SourceObject, read_importable_objects_from_files
 from gangplan.imports.trainingjobs import (
     JAXJOB,
     PADDLEJOB,
@@ -24,9 +30,9 @@ from gangplan.imports.trainingjobs import (
     TFJOB,
     XGBOOSTJOB,
     JobKind,
-    read_job,
+    read_imported_training_job,
 )
-from gangplan.imports.trainjob import read_trainjob
+from gangplan.imports.trainjob import read_imported_trainjob
 from gangplan.imports.volcano import read_volcano
 from gangplan.imports.workload import SourceJob
 from gangplan.model.backend import MPIJOB, TRAINJOB
@@ -56,7 +62,7 @@ class SourceKind:
         """Return the sources of the kind in files."""
         if self.finder is not None:
             return self.finder(files, filled)
-        return read_source_objects(files, self.takes, filled)
+        return read_importable_objects_from_files(files, self.takes, filled)
 
     def place(self, path: Path) -> Location:
         """Return the location of a whole file."""
@@ -77,41 +83,47 @@ def _build_object_kind_check(kind: str, *groups: str) -> Callable[[Mapping[str, 
     return takes
 
 
-def _build_training_job_kind(kind: JobKind) -> SourceKind:
+def _build_training_job_source_kind(kind: JobKind) -> SourceKind:
     """Return a kind of the training operator."""
     return SourceKind(
         kind.label.lower(),
         kind.label,
         _build_object_kind_check(kind.label, "kubeflow.org"),
-        partial(read_job, kind),
+        partial(read_imported_training_job, kind),
     )
 
 
 SOURCE_KINDS: dict[str, SourceKind] = {
     "mpijob": SourceKind(
-        "mpijob", MPIJOB.kind, _build_object_kind_check(MPIJOB.kind, MPIJOB.group), read_mpijob
+        "mpijob", MPIJOB.kind, _build_object_kind_check(MPIJOB.kind, MPIJOB.group), read_imported_mpijob
     ),
-    "pytorchjob": _build_training_job_kind(PYTORCHJOB),
+    "pytorchjob": _build_training_job_source_kind(PYTORCHJOB),
     "trainjob": SourceKind(
-        "trainjob", TRAINJOB.kind, _build_object_kind_check(TRAINJOB.kind, TRAINJOB.group), read_trainjob
+        "trainjob",
+        TRAINJOB.kind,
+        _build_object_kind_check(TRAINJOB.kind, TRAINJOB.group),
+        read_imported_trainjob,
     ),
     "jobset": SourceKind(
-        "jobset", "JobSet", _build_object_kind_check("JobSet", "jobset.x-k8s.io"), read_jobset
+        "jobset", "JobSet", _build_object_kind_check("JobSet", "jobset.x-k8s.io"), read_imported_jobset
     ),
-    "job": SourceKind("job", "Job", _build_object_kind_check("Job", "batch"), read_plain_job),
+    "job": SourceKind("job", "Job", _build_object_kind_check("Job", "batch"), read_imported_plain_job),
     "volcano": SourceKind(
         "volcano", "Job of Volcano", _build_object_kind_check("Job", "batch.volcano.sh"), read_volcano
     ),
-    **{one.label.lower(): _build_training_job_kind(one) for one in (TFJOB, XGBOOSTJOB, JAXJOB, PADDLEJOB)},
-    "slurm": _build_batch_script_kind("slurm", "Slurm batch script", read_slurm, find_slurm),
-    "pbs": _build_batch_script_kind("pbs", "PBS batch script", read_pbs, find_pbs),
+    **{
+        one.label.lower(): _build_training_job_source_kind(one)
+        for one in (TFJOB, XGBOOSTJOB, JAXJOB, PADDLEJOB)
+    },
+    "slurm": _build_batch_script_kind("slurm", "Slurm batch script", read_slurm_script, find_slurm_scripts),
+    "pbs": _build_batch_script_kind("pbs", "PBS batch script", read_pbs_script, find_pbs_scripts),
     "sagemaker": SourceKind(
         "sagemaker", "training job of SageMaker", is_training_job, read_sagemaker, has_templates=False
     ),
     "azureml": SourceKind(
         "azureml",
         "job of Azure ML",
-        is_command_job,
+        is_azureml_command_job,
         read_azureml,
         has_templates=False,
         finder=find_azureml_jobs,

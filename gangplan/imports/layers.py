@@ -9,11 +9,11 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.pods import (
     SourcePod,
     SourceVariable,
-    is_own_start,
+    is_gangplan_launch_command,
     read_amounts,
-    read_mount,
-    read_variable,
-    read_volume,
+    read_imported_container_variable,
+    read_imported_pod_volume,
+    read_imported_volume_mount,
 )
 
 REPLACED_REASON = "the TrainJob has another one"
@@ -34,7 +34,9 @@ class LayeredNode(SourceNode):
         return self._over.get(str(key)) or super().__getitem__(key)
 
 
-def apply_trainer(pod: SourcePod, trainer: SourceNode, starts: bool, works: bool) -> SourcePod:
+def apply_trainer_to_imported_pod(
+    pod: SourcePod, trainer: SourceNode, starts: bool, works: bool
+) -> SourcePod:
     """Return a pod of the runtime with the values of `trainer`.
 
     Image, command and variables apply where the program starts, resources where the ranks run (Trainer
@@ -47,12 +49,12 @@ def apply_trainer(pod: SourcePod, trainer: SourceNode, starts: bool, works: bool
             main.node[name].dropped(REPLACED_REASON)
     command = over.get("command", main.node["command"]).texts()
     args = over.get("args", main.node["args"]).texts()
-    words = args if is_own_start(command) else (*command, *args)
+    words = args if is_gangplan_launch_command(command) else (*command, *args)
     env = {one.name: one for one in main.env}
     for node in trainer["env"].items() if starts else ():
         if (old := env.get(node["name"].text())) is not None:
             old.node.dropped(REPLACED_REASON)
-        env[node["name"].text()] = read_variable(node)
+        env[node["name"].text()] = read_imported_container_variable(node)
     resources = trainer["resourcesPerNode"] if works and trainer["resourcesPerNode"] else main.resources_node
     if resources is not main.resources_node:
         main.resources_node.dropped(REPLACED_REASON)
@@ -69,7 +71,7 @@ def apply_trainer(pod: SourcePod, trainer: SourceNode, starts: bool, works: bool
     return replace(pod, main=main)
 
 
-def apply_runtime_patches(pod: SourcePod, spec: SourceNode, name: str) -> SourcePod:
+def apply_runtime_patches_to_imported_pod(pod: SourcePod, spec: SourceNode, name: str) -> SourcePod:
     """Return the pod with the TrainJob's patches for a job.
 
     They are `podTemplateOverrides` up to v2.1, `runtimePatches` since.
@@ -78,7 +80,7 @@ def apply_runtime_patches(pod: SourcePod, spec: SourceNode, name: str) -> Source
         targets = [one["name"] for one in patch["targetJobs"].items()]
         if name in [one.text() for one in targets]:
             patch["targetJobs"].dropped("it is for the pods of the run")
-            pod = _apply_template_patch(pod, patch)
+            pod = _apply_template_patch_to_source_pod(pod, patch)
     for patch in spec["runtimePatches"].items():
         patch["time"].dropped("the server sets it")
         if patch["manager"].text() == _KUEUE:
@@ -89,16 +91,18 @@ def apply_runtime_patches(pod: SourcePod, spec: SourceNode, name: str) -> Source
         for one in template.at("spec", "replicatedJobs").items():
             one["name"].dropped("it is for the pods of the run")
             if one["name"].text() == name:
-                pod = _apply_template_patch(pod, one.at("template", "spec", "template"))
+                pod = _apply_template_patch_to_source_pod(pod, one.at("template", "spec", "template"))
     return pod
 
 
-def _apply_template_patch(pod: SourcePod, template: SourceNode) -> SourcePod:
+def _apply_template_patch_to_source_pod(pod: SourcePod, template: SourceNode) -> SourcePod:
     """Return a pod with one patch of its template applied."""
     spec = template["spec"]
     for _, node in template["metadata"]["labels"].fields():
         node.dropped("labels of pods belong to the controllers; labels: in the spec adds more")
-    volumes = {one.name: one for one in (*pod.volumes, *map(read_volume, spec["volumes"].items()))}
+    volumes = {
+        one.name: one for one in (*pod.volumes, *map(read_imported_pod_volume, spec["volumes"].items()))
+    }
     spec["schedulingGates"].dropped("Kueue admits a run as a whole")
     main = pod.main
     for one in spec["containers"].items():
@@ -106,11 +110,13 @@ def _apply_template_patch(pod: SourcePod, template: SourceNode) -> SourcePod:
             continue
         one["name"].dropped("the container of a run is called node")
         env: dict[str, SourceVariable] = {
-            each.name: each for each in (*main.env, *map(read_variable, one["env"].items()))
+            each.name: each
+            for each in (*main.env, *map(read_imported_container_variable, one["env"].items()))
         }
         mounts = {each.path: each for each in main.mounts}
         mounts |= {
-            each["mountPath"].text(): read_mount(each, volumes) for each in one["volumeMounts"].items()
+            each["mountPath"].text(): read_imported_volume_mount(each, volumes)
+            for each in one["volumeMounts"].items()
         }
         main = replace(main, env=tuple(env.values()), mounts=tuple(mounts.values()))
     return replace(pod, main=main, volumes=tuple(volumes.values()), more=(*pod.more, spec))

@@ -31,7 +31,7 @@ class MadeNode(SourceNode):
     def __init__(self, account: Account, tree: Any) -> None:
         self._tree = tree
         super().__init__(
-            _find_origin_account(account, tree), _find_origin_path(tree), _strip_tree_origins(tree)
+            _find_origin_account(account, tree), _find_origin_path(tree), _strip_origins_of_source_tree(tree)
         )
 
     def __getitem__(self, key: str | int) -> SourceNode:
@@ -71,9 +71,9 @@ def _find_origin_account(account: Account, tree: Any) -> Account:
     return origin.node.account if origin is not None and origin.node is not None else account
 
 
-def _strip_tree_origins(tree: Any) -> Any:
+def _strip_origins_of_source_tree(tree: Any) -> Any:
     if isinstance(tree, Mapping):
-        return {key: _strip_tree_origins(one) for key, one in tree.items() if key != SELF_KEY}
+        return {key: _strip_origins_of_source_tree(one) for key, one in tree.items() if key != SELF_KEY}
     if isinstance(tree, list):
-        return [_strip_tree_origins(one) for one in tree]
+        return [_strip_origins_of_source_tree(one) for one in tree]
     return tree.value if isinstance(tree, OriginValue) else tree

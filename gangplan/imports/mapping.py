@@ -6,24 +6,24 @@ from typing import get_args
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.command import ConvertedCommand, UnreadableError, convert_command
-from gangplan.imports.containers import map_containers
+from gangplan.imports.containers import map_containers_to_setup_and_sidecars
 from gangplan.imports.draft import ImportTarget, SpecDraft
-from gangplan.imports.environment import map_env
-from gangplan.imports.hints import map_hints, settle_start
+from gangplan.imports.environment import map_imported_env
+from gangplan.imports.hints import map_import_hints, settle_rank_start_by_image
 from gangplan.imports.identity import build_migrated_name, map_identity
-from gangplan.imports.images import map_image
-from gangplan.imports.placement import account_for_placement, map_placement
-from gangplan.imports.platform import map_platform
-from gangplan.imports.podfields import map_pod_fields
+from gangplan.imports.images import map_imported_image_to_catalog
+from gangplan.imports.placement import account_for_imported_placement, map_imported_placement
+from gangplan.imports.platform import map_imported_devices_and_fabric
+from gangplan.imports.podfields import map_imported_pod_fields
 from gangplan.imports.pods import SourceContainer
-from gangplan.imports.resources import map_resources
-from gangplan.imports.roles import map_roles
-from gangplan.imports.steps import map_steps
-from gangplan.imports.times import map_exit_codes, map_times
-from gangplan.imports.variables import convert_kubelet_variables, rewrite_command
-from gangplan.imports.volumes import map_volumes
+from gangplan.imports.resources import map_imported_resources
+from gangplan.imports.roles import map_imported_roles
+from gangplan.imports.steps import map_imported_steps
+from gangplan.imports.times import map_imported_exit_codes, map_time_limit_retries_and_priority
+from gangplan.imports.variables import convert_kubelet_variables_for_shell, rewrite_imported_command
+from gangplan.imports.volumes import map_imported_volumes
 from gangplan.imports.workload import PodRole, SourceJob
-from gangplan.imports.written import set_spec_command
+from gangplan.imports.written import set_converted_command_in_spec
 from gangplan.model.frameworks import MPI_FRAMEWORKS, ONE_RANK_FRAMEWORKS, Framework
 from gangplan.plan.launchers import MpiGeneration, find_launchers
 from gangplan.rules.imports import IMPORT_ENTRYPOINT, IMPORT_SCRIPT
@@ -33,39 +33,41 @@ _FAMILIES: dict[str, MpiGeneration] = {"OpenMPI": "OpenMPI4", "IntelMPI": "Intel
 _LONGEST_SWEEP = 26
 
 
-def draft_workload_spec(work: SourceJob, home: ImportTarget) -> SpecDraft:
+def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft:
     """Return the draft spec of a workload; its account covers all that gangplan knows."""
-    settle_start(work, home)
+    settle_rank_start_by_image(work, home)
     draft = SpecDraft(work, home, build_migrated_name(work.name))
     if work.trials is not None:  # a trial's part of the name takes the rest of what a pod may have
         draft.name = draft.name[:_LONGEST_SWEEP].rstrip("-")
     command = _convert_lead_command(draft)
     map_identity(draft)
     for role in reversed(work.roles):
-        map_resources(draft, role)
-    map_ranks(draft, command)
+        map_imported_resources(draft, role)
+    map_imported_workers_and_ranks(draft, command)
     _map_training_image(draft, command)
     _map_launch_options(draft, command)
     for role in work.roles:  # an MPI launcher passes its variables on
-        map_env(draft, role)
-        map_volumes(draft, role)
-    map_placement(draft, work.workers.pod)
+        map_imported_env(draft, role)
+        map_imported_volumes(draft, role)
+    map_imported_placement(draft, work.workers.pod)
     for role in work.roles:
-        map_pod_fields(draft, role)
+        map_imported_pod_fields(draft, role)
         if role is not work.workers:
-            account_for_placement(draft, role)
-    map_platform(draft)
+            account_for_imported_placement(draft, role)
+    map_imported_devices_and_fabric(draft)
     for role in work.roles:
-        map_containers(draft, role)
-    map_hints(draft)
-    map_times(draft)
-    map_exit_codes(draft, work.framework or command.framework or work.start)
+        map_containers_to_setup_and_sidecars(draft, role)
+    map_import_hints(draft)
+    map_time_limit_retries_and_priority(draft)
+    map_imported_exit_codes(draft, work.framework or command.framework or work.start)
     for path, value in work.values.items():
         draft.put(path, value)
     for node, message, help in work.questions:
         draft.wonder(node, message, help)
-    map_steps(draft)
-    map_roles(draft, draft.values.get("framework") or work.framework or command.framework or work.start)
+    map_imported_steps(draft)
+    map_imported_roles(
+        draft, draft.values.get("framework") or work.framework or command.framework or work.start
+    )
     return draft
 
 
@@ -74,8 +76,8 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
     work = draft.work
     lead = work.lead.pod.main
     node = lead.node["command"] or lead.node["args"] or lead.node
-    words = convert_kubelet_variables(
-        _resolve_pod_start_command(draft, lead, node),
+    words = convert_kubelet_variables_for_shell(
+        _map_source_pod_start_command(draft, lead, node),
         {*work.sets, *(one.name for one in lead.env if one.source)},
     )
     env = {one.name: one.value or "" for one in lead.env if one.source == ""}
@@ -105,12 +107,14 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
             _map_other_role_command(draft, role, lead)
     framework = work.framework or found.framework or work.start
     if found.command and framework not in MPI_FRAMEWORKS:
-        found.command = rewrite_command(draft, found.command, framework, node)
-    set_spec_command(draft, found, node)
+        found.command = rewrite_imported_command(draft, found.command, framework, node)
+    set_converted_command_in_spec(draft, found, node)
     return found
 
 
-def _resolve_pod_start_command(draft: SpecDraft, lead: SourceContainer, node: SourceNode) -> tuple[str, ...]:
+def _map_source_pod_start_command(
+    draft: SpecDraft, lead: SourceContainer, node: SourceNode
+) -> tuple[str, ...]:
     """Return what the pod starts: the user's command, else its own; empty if only the image knows it."""
     words = lead.command
     if draft.home.answers.command:
@@ -163,7 +167,7 @@ def _extract_container_program(container: SourceContainer) -> tuple[str, ...]:
         return container.command
 
 
-def map_ranks(draft: SpecDraft, command: ConvertedCommand) -> None:
+def map_imported_workers_and_ranks(draft: SpecDraft, command: ConvertedCommand) -> None:
     """Set workers and ranks per worker."""
     work = draft.work
     roles = [role for role in work.roles if role is not work.launcher or work.runs_on_launcher]
@@ -179,13 +183,13 @@ def map_ranks(draft: SpecDraft, command: ConvertedCommand) -> None:
     gpus = draft.values.get("gpus", 0)
     usual = gpus or 1
     is_one = (work.framework or command.framework or work.start) in ONE_RANK_FRAMEWORKS
-    slots = 1 if is_one else _compute_ranks_per_worker(draft, command, workers, usual)
+    slots = 1 if is_one else _compute_imported_ranks_per_worker(draft, command, workers, usual)
     if slots != usual and not is_one:
         draft.put("slots", slots)
     work.ranks = work.ranks or workers * slots
 
 
-def _has_launcher(words: tuple[str, ...]) -> bool:
+def _has_launcher_in_script(words: tuple[str, ...]) -> bool:
     """Return whether a script starts the ranks itself."""
     try:
         return bool(find_launchers(words, None))
@@ -203,7 +207,7 @@ def _map_elastic_workers(draft: SpecDraft, command: ConvertedCommand, workers: i
     if span is None:
         return
     framework = draft.work.framework or command.framework or draft.work.start
-    if framework == "torch" and span[0] < workers and not _has_launcher(command.command):
+    if framework == "torch" and span[0] < workers and not _has_launcher_in_script(command.command):
         restarts = min(stated.restarts, 100) if stated and stated.restarts is not None else None
         draft.values.pop("workers", None)
         value = {"min": span[0], "max": workers, **({"restarts": restarts} if restarts is not None else {})}
@@ -218,7 +222,9 @@ def _map_elastic_workers(draft: SpecDraft, command: ConvertedCommand, workers: i
         stated.node.same("a run has all of its workers")
 
 
-def _compute_ranks_per_worker(draft: SpecDraft, command: ConvertedCommand, workers: int, usual: int) -> int:
+def _compute_imported_ranks_per_worker(
+    draft: SpecDraft, command: ConvertedCommand, workers: int, usual: int
+) -> int:
     """Return the ranks per worker: what the launcher states, else what its controller does."""
     work = draft.work
     stated = work.settings.get("slots")
@@ -256,7 +262,7 @@ def _map_training_image(draft: SpecDraft, command: ConvertedCommand) -> None:
         )
         framework = "torch"
     node = pod.main.node["image"]
-    map_image(draft, pod.main.image, node if node else None, pod, framework)
+    map_imported_image_to_catalog(draft, pod.main.image, node if node else None, pod, framework)
     name = draft.values.get("image")
     catalog = draft.home.workspace.catalog
     entry = catalog.images.get(name) if catalog and name else None

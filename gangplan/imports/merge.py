@@ -26,7 +26,9 @@ class UnclearMergeError(ValueError):
         self.path = path
 
 
-def convert_to_operations(base: Mapping[str, Any], patch: Mapping[str, Any]) -> list[JsonPatchOperation]:
+def convert_strategic_merge_to_json6902(
+    base: Mapping[str, Any], patch: Mapping[str, Any]
+) -> list[JsonPatchOperation]:
     """Return the operations that have the effect of the merge on the object. Raises UnclearMergeError."""
     kind = str(base.get("kind", ""))
     meta = {
@@ -35,10 +37,12 @@ def convert_to_operations(base: Mapping[str, Any], patch: Mapping[str, Any]) -> 
     rest = {key: value for key, value in patch.items() if key not in (*_OBJECT, "metadata")}
     if rest.get(DIRECTIVE) == "delete":
         raise UnclearMergeError("it takes the whole object away", (DIRECTIVE,))
-    return list(_convert_mapping_merge(base, {**({"metadata": meta} if meta else {}), **rest}, (), kind))
+    return list(
+        _convert_strategic_merge_of_mapping(base, {**({"metadata": meta} if meta else {}), **rest}, (), kind)
+    )
 
 
-def _convert_mapping_merge(
+def _convert_strategic_merge_of_mapping(
     base: Any, patch: Mapping[str, Any], path: tuple[str, ...], kind: str
 ) -> Iterator[JsonPatchOperation]:
     for key, value in patch.items():
@@ -49,10 +53,10 @@ def _convert_mapping_merge(
             continue
         if (kind, key) in KEYED and isinstance(value, list):
             raise UnclearMergeError(f"the list {key} of a {kind} is merged by a key", here)
-        yield from _convert_field_merge(base, here, value, kind)
+        yield from _convert_strategic_merge_of_field(base, here, value, kind)
 
 
-def _convert_field_merge(
+def _convert_strategic_merge_of_field(
     base: Any, path: tuple[str, ...], value: Any, kind: str
 ) -> Iterator[JsonPatchOperation]:
     """Yield the operations for one field of an existing mapping."""
@@ -68,21 +72,21 @@ def _convert_field_merge(
         if has:
             yield {"op": "remove", "path": pointer(path)}
     elif directive == "replace" or not (isinstance(value, dict) and has and isinstance(base[key], dict)):
-        fresh = _strip_merge_directives(value, path)
+        fresh = _strip_strategic_merge_directives(value, path)
         if not has or base[key] != fresh:
             yield {"op": "replace" if has else "add", "path": pointer(path), "value": fresh}
     else:
-        yield from _convert_mapping_merge(base[key], value, path, kind)
+        yield from _convert_strategic_merge_of_mapping(base[key], value, path, kind)
 
 
-def _strip_merge_directives(value: Any, path: tuple[str, ...]) -> Any:
+def _strip_strategic_merge_directives(value: Any, path: tuple[str, ...]) -> Any:
     """Return a value that is not merged with another, without directives and null fields."""
     if isinstance(value, dict):
         for key in value:
             if key.startswith(_OPEN):
                 raise UnclearMergeError(f"gangplan does not read {key} here", (*path, key))
         return {
-            key: _strip_merge_directives(one, (*path, key))
+            key: _strip_strategic_merge_directives(one, (*path, key))
             for key, one in value.items()
             if key != DIRECTIVE and one is not None and not _is_delete_directive(one)
         }

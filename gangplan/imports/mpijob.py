@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.pods import SourcePod, read_pod_template
-from gangplan.imports.policies import account_for_restarts, account_for_suspend, map_run_policy
+from gangplan.imports.pods import SourcePod, read_imported_pod_template
+from gangplan.imports.policies import account_for_restart_policy, account_for_suspend, map_imported_run_policy
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import PodRole, SourceError, SourceJob, SourceSetting
 
@@ -33,13 +33,13 @@ MPI_OPERATOR_VARIABLES = frozenset(
 )
 
 
-def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_imported_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of an MPIJob. Raises ValueError for one without a launcher pod."""
     root = account.root()
     spec = root["spec"]
     replicas = spec["mpiReplicaSpecs"]
     launcher, worker = replicas["Launcher"], replicas["Worker"]
-    lead = read_pod_template(launcher["template"])
+    lead = read_imported_pod_template(launcher["template"])
     if lead is None and not replicas:
         version = root["apiVersion"].text()
         message = f"{version} of it says its pods in another way, which no operator reads any more"
@@ -49,19 +49,19 @@ def read_mpijob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJ
     if lead is None:
         raise ValueError("it has no launcher with a container (spec.mpiReplicaSpecs.Launcher)")
     settings: dict[str, SourceSetting] = {}
-    map_run_policy(spec["runPolicy"], settings)
+    map_imported_run_policy(spec["runPolicy"], settings)
     _map_older_mpijob_fields(spec, settings)
     slots = spec["slotsPerWorker"]
     settings["slots"] = SourceSetting(slots.count() or 1, slots if slots else root)
     slots.mapped("slots")
-    workers = read_pod_template(worker["template"])
+    workers = read_imported_pod_template(worker["template"])
     count = worker["replicas"].count()
     roles = _build_mpijob_roles(lead, workers, count if count is not None else 0)
     if worker["replicas"]:
         settings["workers"] = SourceSetting(roles[-1].count, worker["replicas"].mapped("workers"))
     launcher["replicas"].same("a run has one launcher")
     for one in (launcher, worker):
-        account_for_restarts(one["restartPolicy"])
+        account_for_restart_policy(one["restartPolicy"])
     runs = spec["runLauncherAsWorker"].mapped("launcher.runsRanks").value is True
     spec["launcherCreationPolicy"].dropped(_BY_THE_RUN)
     spec["mpiImplementation"].mapped("images.mpi.implementation")

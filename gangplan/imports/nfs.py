@@ -11,7 +11,9 @@ from gangplan.imports.pods import SourceMount, SourceVolume
 SIZE = "1Ti"
 
 
-def map_nfs(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
+def map_nfs_folder_to_team_volume(
+    draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str
+) -> None:
     """Map a folder to `persistentVolumes` of the team on each cluster, and to a claim that its runs mount."""
     source = volume.node["nfs"]
     server, folder = source["server"].text(), source["path"].text()

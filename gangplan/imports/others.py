@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.imports.kinds import SOURCE_KINDS, SourceKind
-from gangplan.imports.sources import read_source_objects
+from gangplan.imports.sources import read_importable_objects_from_files
 
 # Kinds of jobs that cannot be runs, and what to do instead.
 _ELSEWHERE = {
@@ -20,12 +20,12 @@ _ELSEWHERE = {
 }
 
 
-def describe_missing_kind(kind: SourceKind, files: Sequence[Path]) -> tuple[str, str]:
+def describe_missing_source_kind(kind: SourceKind, files: Sequence[Path]) -> tuple[str, str]:
     """Return the message and help for files without a source of a kind; they name other jobs in the files."""
     message, help = f"there is no {kind.label} in it", "Name another kind, or other files."
     if kind.finder is not None:
         return message, help
-    sources, _ = read_source_objects(files, lambda value: "kind" in value, {})
+    sources, _ = read_importable_objects_from_files(files, lambda value: "kind" in value, {})
     for source in sources:
         value: Any = source.value
         name, version = str(value.get("kind")), str(value.get("apiVersion"))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.component.target import Target, TargetError, parse_target
+from gangplan.component.target import Target, TargetError, parse_patch_target
 from gangplan.findings import Finding, Location
-from gangplan.imports.merge import JsonPatchOperation, UnclearMergeError, convert_to_operations
+from gangplan.imports.merge import JsonPatchOperation, UnclearMergeError, convert_strategic_merge_to_json6902
 from gangplan.objects import Body, format_scalar
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_PATCH, IMPORT_SOURCE
@@ -50,7 +50,7 @@ class ConvertedPatch:
         return "".join(f"{line}\n" for line in lines)
 
 
-def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]]:
+def read_imported_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]]:
     """Read the strategic merges in files: as documents, and in or named by kustomizations."""
     found: list[MergePatch] = []
     findings: list[Finding] = []
@@ -58,11 +58,11 @@ def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]
     for path in files:
         if path.resolve() in named:
             continue
-        documents, wrong = _load_patch_documents(path)
+        documents, wrong = _load_patches_to_import(path)
         findings += wrong
         for document in documents:
             if document.value.get("kind") in _KUSTOMIZATIONS or "patchesStrategicMerge" in document.value:
-                for one, problem in _read_kustomization_patches(document, path.parent, named):
+                for one, problem in _read_imported_kustomization_patches(document, path.parent, named):
                     found += [one] if one else []
                     findings += [problem] if problem else []
             elif "kind" in document.value:
@@ -70,7 +70,7 @@ def read_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list[Finding]
     return found, findings
 
 
-def _load_patch_documents(path: Path) -> tuple[list[Document], list[Finding]]:
+def _load_patches_to_import(path: Path) -> tuple[list[Document], list[Finding]]:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,7 +84,7 @@ def _load_patch_documents(path: Path) -> tuple[list[Document], list[Finding]]:
     return [one for one in documents if isinstance(one.value, dict)], findings
 
 
-def _read_kustomization_patches(
+def _read_imported_kustomization_patches(
     document: Document, folder: Path, named: set[Path]
 ) -> Iterator[tuple[MergePatch | None, Finding | None]]:
     """Yield the patches of a kustomization: inline texts, and files that it names."""
@@ -105,7 +105,7 @@ def _read_kustomization_patches(
             documents, findings = load_all_documents(inline.encode(), where.file)
         elif isinstance(file, str):
             named.add((folder / file).resolve())
-            documents, findings = _load_patch_documents(folder / file)
+            documents, findings = _load_patches_to_import(folder / file)
         else:
             continue
         yield from ((None, one) for one in findings)
@@ -120,7 +120,7 @@ def _list_kustomization_entries(document: Document, key: str) -> Iterator[tuple[
     return enumerate(value) if isinstance(value, list) else iter(())
 
 
-def convert_patches(
+def convert_imported_patches(
     patches: Sequence[MergePatch], objects: Sequence[Body], cluster: str
 ) -> tuple[list[ConvertedPatch], list[Finding]]:
     """Convert patches to fit rendered objects; report those that cannot be converted."""
@@ -128,7 +128,7 @@ def convert_patches(
     findings: list[Finding] = []
     for patch in patches:
         try:
-            matching = _select_patched_objects(patch, objects)
+            matching = _select_objects_of_imported_patch(patch, objects)
         except TargetError as error:
             findings.append(Finding(IMPORT_PATCH, patch.where, f"its target: {error}", "Correct the target."))
             continue
@@ -144,7 +144,7 @@ def convert_patches(
             )
             continue
         try:
-            found += _convert_patch_for_objects(patch, matching)
+            found += _convert_imported_patch_for_objects(patch, matching)
         except UnclearMergeError as error:
             findings.append(
                 Finding(
@@ -157,13 +157,13 @@ def convert_patches(
     return found, findings
 
 
-def _select_patched_objects(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
+def _select_objects_of_imported_patch(patch: MergePatch, objects: Sequence[Body]) -> list[Body]:
     """Return the objects that a patch selects: by its target, else by kind and name.
 
     The name of a job selects its runs.
     """
     if patch.target is not None:
-        target: Target = parse_target(dict(patch.target))
+        target: Target = parse_patch_target(dict(patch.target))
         return [one for one in objects if target.matches(one)]
     meta = patch.value.get("metadata")
     name = str(meta.get("name", "")) if isinstance(meta, dict) else ""
@@ -177,22 +177,24 @@ def _select_patched_objects(patch: MergePatch, objects: Sequence[Body]) -> list[
     ]
 
 
-def _convert_patch_for_objects(patch: MergePatch, matching: Sequence[Body]) -> Iterator[ConvertedPatch]:
+def _convert_imported_patch_for_objects(
+    patch: MergePatch, matching: Sequence[Body]
+) -> Iterator[ConvertedPatch]:
     """Yield one entry if the operations are the same for all objects, else one for each job or object."""
-    each = [(one, tuple(convert_to_operations(one, patch.value))) for one in matching]
+    each = [(one, tuple(convert_strategic_merge_to_json6902(one, patch.value))) for one in matching]
     each = [(one, made) for one, made in each if made]
     if patch.target is not None and len({repr(made) for _, made in each}) == 1 and len(each) == len(matching):
         yield ConvertedPatch({key: str(value) for key, value in patch.target.items()}, each[0][1], patch)
         return
     told: set[str] = set()
     for body, made in each:
-        target = _build_patch_target(body)
+        target = _build_target_of_imported_patch(body)
         if repr((target, made)) not in told:
             told.add(repr((target, made)))
             yield ConvertedPatch(target, made, patch)
 
 
-def _build_patch_target(body: Body) -> dict[str, str]:
+def _build_target_of_imported_patch(body: Body) -> dict[str, str]:
     labels = body["metadata"].get("labels", {})
     kind = {"kind": str(body["kind"])}
     if _JOB in labels and _RUN in labels:
@@ -203,7 +205,7 @@ def _build_patch_target(body: Body) -> dict[str, str]:
     return target
 
 
-def append_patches(before: str | None, patches: Sequence[ConvertedPatch]) -> str | None:
+def append_imported_patches(before: str | None, patches: Sequence[ConvertedPatch]) -> str | None:
     """Return the cluster's kustomization with the patches after its own.
 
     Return None if they cannot be appended to the file as it is written.
@@ -216,7 +218,7 @@ def append_patches(before: str | None, patches: Sequence[ConvertedPatch]) -> str
         return None
     value = documents[0].value
     text = before if before.endswith("\n") else f"{before}\n"
-    lead = _find_patches_indentation(documents[0], text)
+    lead = _find_indentation_for_imported_patches(documents[0], text)
     block = "".join(f"{lead}{line}\n" if line else "\n" for line in added.splitlines())
     after = f"{text}{block}" if value.get("patches") else f"{text}{format_scalar('patches')}:\n{added}"
     again, findings = load_all_documents(after.encode(), "kustomization.yaml")
@@ -232,7 +234,7 @@ def _build_patch_entry(one: ConvertedPatch) -> dict[str, Any]:
     }
 
 
-def _find_patches_indentation(document: Document, text: str) -> str:
+def _find_indentation_for_imported_patches(document: Document, text: str) -> str:
     """Return the indentation of the entries of `patches`."""
     if not document.value.get("patches"):
         return ""

@@ -34,7 +34,7 @@ _CAPACITY = {
 _OS = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 
 
-def map_placement(draft: SpecDraft, pod: SourcePod) -> None:
+def map_imported_placement(draft: SpecDraft, pod: SourcePod) -> None:
     """Choose the pool of the run, from the source's constraints on nodes."""
     left = {}
     for part in (pod.node, *pod.more):
@@ -47,16 +47,16 @@ def map_placement(draft: SpecDraft, pod: SourcePod) -> None:
             else:
                 left[key] = node
         _account_for_tolerations(draft, part["tolerations"])
-        _map_pod_anti_affinity(draft, part["affinity"]["podAntiAffinity"])
+        _map_pod_anti_affinity_to_spread(draft, part["affinity"]["podAntiAffinity"])
         part["affinity"]["podAntiAffinity"].asked("placement.spread: spread puts workers on many nodes")
         part["affinity"]["podAffinity"].asked("placement.topology keeps workers close together")
         part["affinity"].asked("pools and placement decide which nodes a run may use")
         part["topologySpreadConstraints"].asked("placement.spread decides how workers spread over nodes")
     if left:
-        _choose_pool_by_labels(draft, left)
+        _choose_pool_by_node_labels(draft, left)
 
 
-def _map_pod_anti_affinity(draft: SpecDraft, node: SourceNode) -> None:
+def _map_pod_anti_affinity_to_spread(draft: SpecDraft, node: SourceNode) -> None:
     """Map pods that avoid each other's nodes to `placement.spread`."""
     terms = [
         *node["requiredDuringSchedulingIgnoredDuringExecution"].items(),
@@ -66,7 +66,7 @@ def _map_pod_anti_affinity(draft: SpecDraft, node: SourceNode) -> None:
         draft.put("placement.spread", "spread", node)
 
 
-def _choose_pool_by_labels(draft: SpecDraft, left: dict[str, SourceNode]) -> None:
+def _choose_pool_by_node_labels(draft: SpecDraft, left: dict[str, SourceNode]) -> None:
     """Choose the pool that has these labels; else the model of its GPUs."""
     pools = {name: pool for one in draft.home.clusters.values() for name, pool in one.node_pools.items()}
     wanted = {key: node.text() for key, node in left.items()}
@@ -113,7 +113,7 @@ def _account_for_tolerations(draft: SpecDraft, tolerations: SourceNode) -> None:
             node.dropped("a run tolerates the taints that its pool states, and no others")
 
 
-def account_for_placement(draft: SpecDraft, role: PodRole) -> None:
+def account_for_imported_placement(draft: SpecDraft, role: PodRole) -> None:
     """Account for the placement of other pods: launchers go anywhere, all others with the workers."""
     node, workers = role.pod.node, draft.work.workers.pod.node
     if role is draft.work.launcher:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account
-from gangplan.imports.groups import SourcePodGroup, group_into_roles
-from gangplan.imports.jobs import map_job_policy
-from gangplan.imports.pods import read_pod_template
+from gangplan.imports.groups import SourcePodGroup, group_imported_pods_into_roles
+from gangplan.imports.jobs import map_imported_job_policy
+from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import SourceError, SourceJob, SourceSetting
 
 
-def read_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_imported_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a Job.
 
     Raises SourceError for one without a container or pods, or whose pods run one after another.
@@ -20,7 +20,7 @@ def read_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> Sour
     root = account.root()
     spec = root["spec"]
     name = root.at("metadata", "name").text() or root.at("metadata", "generateName").text()
-    pod = read_pod_template(spec["template"])
+    pod = read_imported_pod_template(spec["template"])
     if pod is None:
         raise SourceError("it has no container (spec.template.spec.containers)")
     parallel, completions = spec["parallelism"].count(), spec["completions"].count()
@@ -32,11 +32,11 @@ def read_plain_job(account: Account, others: Sequence[OtherObject] = ()) -> Sour
             f"it has {completions} pods, {count} at a time; all workers of a run start together",
             "Import one of its pods with completions: 1, and write a Sweep for the others (docs/sweeps.md).",
         )
-    found = group_into_roles([SourcePodGroup(name, count, pod, root)])
+    found = group_imported_pods_into_roles([SourcePodGroup(name, count, pod, root)])
     work = SourceJob("Job", name, found.start, account, found.roles, framework=found.framework or "")
     work.settings["workers"] = SourceSetting(count, spec["parallelism"] if spec["parallelism"] else root)
     limit = spec["backoffLimit"]
     if (retries := limit.number()) is not None:
         work.settings["retries"] = SourceSetting(retries, limit)
-    map_job_policy(spec, work)
+    map_imported_job_policy(spec, work)
     return work

@@ -6,34 +6,41 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import convert_memory
+from gangplan.imports.amounts import convert_imported_memory
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.fabric import NODE_ACCESS_QUESTION, NodeAccess, find_fabric, list_networks
-from gangplan.imports.pools import has_worker_room, suggest_pool
+from gangplan.imports.fabric import (
+    NODE_ACCESS_QUESTION,
+    NodeAccess,
+    find_fabric_for_imported_job,
+    list_imported_multus_networks,
+)
+from gangplan.imports.pools import has_room_for_imported_worker, suggest_pool_for_imported_job
 from gangplan.model.quantity import Quantity, parse_quantity
 from gangplan.resolve.fabric_presets import complete_fabric
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.fabrics import Fabric
-from gangplan.spec.nodes import NodePool, find_resource_field, key_by_resource
+from gangplan.spec.nodes import NodePool, find_spec_field_of_resource, key_by_resource
 
 # A placeholder for a day that a person has to choose; it is invalid, so that a file with it is refused.
 OPEN_DAY = "YYYY-MM-DD"
 
 
-def map_platform(draft: SpecDraft) -> None:
+def map_imported_devices_and_fabric(draft: SpecDraft) -> None:
     """Map devices, disk and huge pages to pools that must offer them, then the fabric; ask about the rest."""
     made = {
-        name: found for name, one in draft.home.clusters.items() if (found := suggest_pool(draft, name, one))
+        name: found
+        for name, one in draft.home.clusters.items()
+        if (found := suggest_pool_for_imported_job(draft, name, one))
     }
     chosen = made | {
         name: found
         for name, one in draft.home.clusters.items()
-        if name not in made and (found := _choose_run_pool(draft, one))
+        if name not in made and (found := _choose_pool_for_imported_job(draft, one))
     }
     _pin_spec_to_new_pool(draft, made)
     for cluster, (name, pool) in chosen.items():
-        _suggest_offered_resources(draft, cluster, name, pool)
-    _map_rdma_devices(draft, chosen)
+        _suggest_pool_resources(draft, cluster, name, pool)
+    _map_source_rdma_devices_to_pools(draft, chosen)
     _map_node_access_to_fabric(draft, chosen)
 
 
@@ -44,7 +51,7 @@ def _pin_spec_to_new_pool(draft: SpecDraft, made: Mapping[str, tuple[str, NodePo
         draft.put("placement.nodePool", names.pop())
 
 
-def _choose_run_pool(draft: SpecDraft, cluster: Cluster) -> tuple[str, NodePool] | None:
+def _choose_pool_for_imported_job(draft: SpecDraft, cluster: Cluster) -> tuple[str, NodePool] | None:
     """Return the pool for the run: the one that it names, else the best fit with enough GPUs.
 
     Without GPUs, pools without GPUs are preferred.
@@ -65,7 +72,7 @@ def _choose_run_pool(draft: SpecDraft, cluster: Cluster) -> tuple[str, NodePool]
     ranked = sorted(
         fitting,
         key=lambda one: (
-            not has_worker_room(draft, one[1]),
+            not has_room_for_imported_worker(draft, one[1]),
             uses_fabric and not (one[1].fabric or one[1].rails),
             bool(set(wanted) - set(one[1].offered)),
             not gpus and one[1].gpu is not None,
@@ -92,14 +99,14 @@ def _count_workers_per_node(draft: SpecDraft, pool: NodePool) -> int:
     return max(1, pool.gpu.count // gpus) if gpus and pool.gpu else 1
 
 
-def _suggest_offered_resources(draft: SpecDraft, cluster: str, name: str, pool: NodePool) -> None:
+def _suggest_pool_resources(draft: SpecDraft, cluster: str, name: str, pool: NodePool) -> None:
     """Suggest resources that workers need for a pool that states none of them, and ask about the amounts."""
     for resource, amount in _list_other_worker_resources(draft.values).items():
         if resource in pool.offered:
             continue
-        path = ("nodePools", name, *find_resource_field(resource))
+        path = ("nodePools", name, *find_spec_field_of_resource(resource))
         needed = amount.value() * _count_workers_per_node(draft, pool)
-        value: Any = needed if path[2] == "devices" else convert_memory(str(needed))
+        value: Any = needed if path[2] == "devices" else convert_imported_memory(str(needed))
         file = f"overlays/{cluster}/cluster.yaml"
         node = draft.origins.get(path[2]) or draft.origins.get("scratch")
         draft.suggest(file, path, value, f"workers need {resource}", node)
@@ -110,18 +117,18 @@ def _suggest_offered_resources(draft: SpecDraft, cluster: str, name: str, pool: 
         )
 
 
-def _map_rdma_devices(draft: SpecDraft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
+def _map_source_rdma_devices_to_pools(draft: SpecDraft, chosen: Mapping[str, tuple[str, NodePool]]) -> None:
     """Map RDMA devices: as many as the source requests, if a pool has them or can be extended."""
     for number, (resource, (count, nodes)) in enumerate(draft.rdma.items()):
         pools = [pool for one in draft.home.clusters.values() for pool in one.node_pools.values()]
         has = any(rail.resource == resource for pool in pools for rail in pool.rails)
         free = {name: one for name, one in chosen.items() if not one[1].rails and not has}
         if number or not (has or free) or not count:
-            _ask_about_missing_rdma(draft, resource, count, nodes, number > 0)
+            _ask_about_rdma_of_source(draft, resource, count, nodes, number > 0)
             continue
         for node in nodes:
             draft.put("network.rdma", count, node)
-        networks, places = list_networks(draft)
+        networks, places = list_imported_multus_networks(draft)
         attached = any(rail.networks for pool in pools for rail in pool.rails)
         for node in places if free or attached else ():
             node.mapped("nodePools.rdma.network")
@@ -141,7 +148,7 @@ def _map_rdma_devices(draft: SpecDraft, chosen: Mapping[str, tuple[str, NodePool
             )
 
 
-def _ask_about_missing_rdma(
+def _ask_about_rdma_of_source(
     draft: SpecDraft, resource: str, count: int | None, nodes: list[SourceNode], is_second: bool
 ) -> None:
     if is_second:
@@ -171,9 +178,9 @@ def _map_node_access_to_fabric(draft: SpecDraft, chosen: Mapping[str, tuple[str,
                 draft, wanted, complete_fabric(stated), pool.fabric or ""
             )
             continue
-        found = find_fabric(draft, wanted, spec, pool)
+        found = find_fabric_for_imported_job(draft, wanted, spec, pool)
         if found is None:
-            _suggest_pod_security_level(draft, wanted, cluster)
+            _suggest_pod_security_for_imported_job(draft, wanted, cluster)
             continue
         label, value = found
         try:
@@ -190,10 +197,10 @@ def _map_node_access_to_fabric(draft: SpecDraft, chosen: Mapping[str, tuple[str,
         is_given |= _mark_access_given_by_fabric(draft, wanted, complete_fabric(made), label)
     if is_given and "rdma" not in draft.values.get("network", {}):
         draft.put("network.rdma", "required")
-    _ask_about_node_access(draft, wanted)
+    _ask_about_source_node_access(draft, wanted)
 
 
-def _suggest_pod_security_level(draft: SpecDraft, wanted: NodeAccess, cluster: str) -> None:
+def _suggest_pod_security_for_imported_job(draft: SpecDraft, wanted: NodeAccess, cluster: str) -> None:
     """Suggest the level that the namespace needs for a fabric; a person has to choose until when it applies.
 
     Host namespaces, folders of the node, privileged containers and capabilities of a fabric are beyond
@@ -204,7 +211,7 @@ def _suggest_pod_security_level(draft: SpecDraft, wanted: NodeAccess, cluster: s
     access += [one.node for one in wanted.drivers]
     if (grant and grant.level == "privileged") or not access or not (draft.rdma or wanted.is_of_fabric):
         return
-    shown = ", ".join(dict.fromkeys(_describe_node_access(access, wanted)))
+    shown = ", ".join(dict.fromkeys(_describe_node_access_of_source(access, wanted)))
     reason = f"Pods use the fabric of their nodes: {shown}."[:512]
     value = {"level": "privileged", "reason": reason, "until": OPEN_DAY}
     file, path = f"overlays/{cluster}/cluster.yaml", ("teams", draft.home.team, "podSecurity")
@@ -226,12 +233,12 @@ def _mark_access_given_by_fabric(draft: SpecDraft, wanted: NodeAccess, fabric: F
     return bool(nodes)
 
 
-def _ask_about_node_access(draft: SpecDraft, wanted: NodeAccess) -> None:
+def _ask_about_source_node_access(draft: SpecDraft, wanted: NodeAccess) -> None:
     """Ask about what no fabric gives, once for all pods."""
     left = [node for node in wanted.nodes() if not _is_mapped(node)]
     for node in left:
         node.account.mark(node.path, "asked", "", NODE_ACCESS_QUESTION)
-    shown = ", ".join(dict.fromkeys(_describe_node_access(left, wanted)))
+    shown = ", ".join(dict.fromkeys(_describe_node_access_of_source(left, wanted)))
     if not shown:
         return
     draft.wonder(
@@ -242,7 +249,7 @@ def _ask_about_node_access(draft: SpecDraft, wanted: NodeAccess) -> None:
     )
 
 
-def _describe_node_access(left: list[SourceNode], wanted: NodeAccess) -> Iterator[str]:
+def _describe_node_access_of_source(left: list[SourceNode], wanted: NodeAccess) -> Iterator[str]:
     capabilities = {node.path for node in wanted.capabilities}
     paths = {mount.node.path: mount for mount in wanted.paths}
     for node in left:

@@ -9,7 +9,7 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft, has_file_field
 from gangplan.imports.environment import suggest_team_reference
 from gangplan.imports.fabric import GKE_FABRIC_PREFIXES
-from gangplan.imports.pods import SourceContainer, is_own_start
+from gangplan.imports.pods import SourceContainer, is_gangplan_launch_command
 from gangplan.imports.workload import PodRole, SourceSetting
 from gangplan.model.pods import GRACE_MARGIN_S
 from gangplan.model.profiles import DEFAULT_GRACE_S
@@ -68,12 +68,12 @@ _ASKED = {
 }
 
 
-def map_pod_fields(draft: SpecDraft, role: PodRole) -> None:
+def map_imported_pod_fields(draft: SpecDraft, role: PodRole) -> None:
     """Map every field of a pod that no other part of the mapping has taken."""
     pod = role.pod
     parts = (pod.node, *pod.more)
     for part in parts:
-        _map_pod_account_fields(draft, part)
+        _map_service_account_and_pull_secrets(draft, part)
         _map_security_context(draft, part["securityContext"])
         _map_grace_period(draft, part["terminationGracePeriodSeconds"], _is_rendered(pod.main))
         deadline = part["activeDeadlineSeconds"]
@@ -98,7 +98,7 @@ def _map_remaining_pod_field(name: str, field: SourceNode) -> None:
         field.asked(_ASKED[name])
 
 
-def _map_pod_account_fields(draft: SpecDraft, pod: SourceNode) -> None:
+def _map_service_account_and_pull_secrets(draft: SpecDraft, pod: SourceNode) -> None:
     for node in (pod["serviceAccountName"], pod["serviceAccount"]):
         if node.text() in ("default", _SERVICE_ACCOUNT):
             node.same("runs use the team's service account, without a token")
@@ -165,7 +165,7 @@ def _map_security_context(draft: SpecDraft, context: SourceNode) -> None:
 
 def _is_rendered(container: SourceContainer) -> bool:
     """Return whether gangplan rendered a container: its command is the launch script."""
-    return is_own_start(container.node["command"].texts())
+    return is_gangplan_launch_command(container.node["command"].texts())
 
 
 def _map_grace_period(draft: SpecDraft, node: SourceNode, is_rendered: bool) -> None:
@@ -203,7 +203,7 @@ def _account_for_pod_metadata(draft: SpecDraft, metadata: SourceNode) -> None:
         elif (
             key != NETWORKS_ANNOTATION
             and not key.startswith(GKE_FABRIC_PREFIXES)
-            and not _map_topology_annotation(draft, key, node)
+            and not _map_kueue_topology_annotation(draft, key, node)
         ):
             node.asked("annotations of pods are the platform's to add, by a patch")
     for key, node in metadata.fields():
@@ -211,7 +211,7 @@ def _account_for_pod_metadata(draft: SpecDraft, metadata: SourceNode) -> None:
             node.dropped("Trainer names the pods of a run")
 
 
-def _map_topology_annotation(draft: SpecDraft, key: str, node: SourceNode) -> bool:
+def _map_kueue_topology_annotation(draft: SpecDraft, key: str, node: SourceNode) -> bool:
     """Map a topology request for Kueue to a level by name; return False without one.
 
     Source: kueue v0.19, docs/concepts/topology_aware_scheduling.

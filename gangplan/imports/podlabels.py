@@ -27,7 +27,7 @@ _RUN = "metadata.labels['gangplan.dev/run']"
 _KEPT = ("batch.kubernetes.io/", "gangplan.dev/", "jobset.sigs.k8s.io/job-", "jobset.sigs.k8s.io/global-")
 
 
-def convert_label_variable(draft: SpecDraft, role: PodRole, one: SourceVariable) -> SourceVariable | None:
+def convert_pod_label_variable(draft: SpecDraft, role: PodRole, one: SourceVariable) -> SourceVariable | None:
     """Return the variable as pods of a run can have it; None if it became a question or a plain value."""
     found = _READ.fullmatch(one.reference) if one.source == "field" else None
     if found is None or found[2].startswith(_KEPT):

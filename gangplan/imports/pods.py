@@ -99,7 +99,11 @@ class SourceContainer:
     @property
     def command(self) -> tuple[str, ...]:
         """Return the words as the program gets them; no kubelet expands those of a batch script."""
-        return self.words if isinstance(self.node, MadeNode) else expand_variables(self.words, self.env)
+        return (
+            self.words
+            if isinstance(self.node, MadeNode)
+            else expand_source_variables_like_kubelet(self.words, self.env)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +127,23 @@ class SourcePod:
         return self.node["hostNetwork"].value is True
 
 
-def read_pod_template(template: SourceNode, main: str = "") -> SourcePod | None:
+def read_imported_pod_template(template: SourceNode, main: str = "") -> SourcePod | None:
     """Return the pod of a template (`metadata`, `spec`); None without a container.
 
     `main` names the container that trains; without one of that name, it is the first.
     """
     spec = template["spec"]
-    volumes = tuple(read_volume(one) for one in spec["volumes"].items() if not _is_launch_script_volume(one))
+    volumes = tuple(
+        read_imported_pod_volume(one)
+        for one in spec["volumes"].items()
+        if not _is_launch_script_volume_in_source(one)
+    )
     by_name = {one.name: one for one in volumes}
-    containers = [_read_pod_container(one, by_name) for one in spec["containers"].items()]
+    containers = [_read_imported_pod_container(one, by_name) for one in spec["containers"].items()]
     if not containers:
         return None
     chosen = next((one for one in containers if main and one.name == main), containers[0])
-    inits = [_read_pod_container(one, by_name) for one in spec["initContainers"].items()]
+    inits = [_read_imported_pod_container(one, by_name) for one in spec["initContainers"].items()]
     native = [one for one in inits if one.node["restartPolicy"].value == "Always"]
     return SourcePod(
         chosen,
@@ -147,7 +155,7 @@ def read_pod_template(template: SourceNode, main: str = "") -> SourcePod | None:
     )
 
 
-def read_volume(node: SourceNode) -> SourceVolume:
+def read_imported_pod_volume(node: SourceNode) -> SourceVolume:
     """Return a volume of a pod."""
     for kind, name in _REFERENCES.items():
         if isinstance(node.value, dict) and kind in node.value:
@@ -156,28 +164,28 @@ def read_volume(node: SourceNode) -> SourceVolume:
     return SourceVolume(node["name"].text(), kind, "", node)
 
 
-def _read_pod_container(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceContainer:
+def _read_imported_pod_container(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceContainer:
     command, args = node["command"].texts(), node["args"].texts()
     has_entrypoint = not command
-    if is_own_start(command):
+    if is_gangplan_launch_command(command):
         node["command"].dropped("gangplan writes the script that starts the command")
         command = ()
-    mounts = [one for one in node["volumeMounts"].items() if not _is_launch_script_mount(one)]
+    mounts = [one for one in node["volumeMounts"].items() if not _is_launch_script_mount_in_source(one)]
     return SourceContainer(
         node["name"].text(),
         node["image"].text(),
         (*command, *args),
         has_entrypoint,
-        tuple(map(read_variable, node["env"].items())),
+        tuple(map(read_imported_container_variable, node["env"].items())),
         read_amounts(node["resources"]),
-        tuple(read_mount(one, volumes) for one in mounts),
+        tuple(read_imported_volume_mount(one, volumes) for one in mounts),
         node["workingDir"].text(),
         node,
         node["resources"],
     )
 
 
-def is_own_start(command: Sequence[str]) -> bool:
+def is_gangplan_launch_command(command: Sequence[str]) -> bool:
     """Return whether the command of a container is that of a run: its arguments are what the user asked
     for."""
     if tuple(command[:2]) != ("/bin/sh", "-c"):
@@ -186,7 +194,7 @@ def is_own_start(command: Sequence[str]) -> bool:
     return is_mounted or command[-1] in _SCRIPTS_INSIDE
 
 
-def _is_launch_script_volume(volume: SourceNode) -> bool:
+def _is_launch_script_volume_in_source(volume: SourceNode) -> bool:
     """Return whether a volume holds the launch scripts of runs, and account for it."""
     is_theirs = volume["configMap"]["name"].text().startswith(f"{SCRIPTS_VOLUME}-")
     if is_theirs and volume["name"].text() == SCRIPTS_VOLUME:
@@ -195,7 +203,7 @@ def _is_launch_script_volume(volume: SourceNode) -> bool:
     return False
 
 
-def _is_launch_script_mount(mount: SourceNode) -> bool:
+def _is_launch_script_mount_in_source(mount: SourceNode) -> bool:
     """Return whether a mount is that of the launch scripts of runs, and account for it."""
     if mount["name"].text() == SCRIPTS_VOLUME and mount["mountPath"].text() == SCRIPTS_FOLDER:
         mount.dropped(_SCRIPTS)
@@ -203,7 +211,9 @@ def _is_launch_script_mount(mount: SourceNode) -> bool:
     return False
 
 
-def expand_variables(words: Sequence[str], env: Sequence[SourceVariable] = ()) -> tuple[str, ...]:
+def expand_source_variables_like_kubelet(
+    words: Sequence[str], env: Sequence[SourceVariable] = ()
+) -> tuple[str, ...]:
     """Expand `$(NAME)` of static variables like the kubelet; a name that is not set stays as it is.
 
     `$$` becomes one dollar sign (k8s.io/kubernetes third_party/forked/golang/expansion, v1.34).
@@ -215,7 +225,7 @@ def expand_variables(words: Sequence[str], env: Sequence[SourceVariable] = ()) -
     )
 
 
-def read_mount(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceMount:
+def read_imported_volume_mount(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceMount:
     """Return a volume mounted in a container."""
     name = node["name"].text()
     return SourceMount(
@@ -228,7 +238,7 @@ def read_mount(node: SourceNode, volumes: Mapping[str, SourceVolume]) -> SourceM
     )
 
 
-def read_variable(node: SourceNode) -> SourceVariable:
+def read_imported_container_variable(node: SourceNode) -> SourceVariable:
     """Return a variable of a container."""
     name, source = node["name"].text(), node["valueFrom"]
     if not source:

@@ -8,7 +8,7 @@ from gangplan.imports.workload import SourceSetting
 POD_GROUP_REASON = "Kueue admits a run as a whole, in its team's queue"
 
 
-def map_run_policy(policy: SourceNode, settings: dict[str, SourceSetting]) -> None:
+def map_imported_run_policy(policy: SourceNode, settings: dict[str, SourceSetting]) -> None:
     """Map RunPolicy of mpi-operator v0.8 (v2beta1) and training-operator v1.9 (kubeflow.org/v1)."""
     deadline = policy["activeDeadlineSeconds"]
     if (seconds := deadline.number()) is not None:
@@ -34,7 +34,7 @@ def account_for_suspend(node: SourceNode) -> None:
         node.same("Kueue suspends and admits runs")
 
 
-def account_for_restarts(node: SourceNode) -> None:
+def account_for_restart_policy(node: SourceNode) -> None:
     """Account for the restart policy of a replica."""
     if node.text() == "Never":
         node.same("pods of a run are not restarted one by one")

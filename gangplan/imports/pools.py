@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import convert_memory
+from gangplan.imports.amounts import convert_imported_memory
 from gangplan.imports.draft import SpecDraft
 from gangplan.model.quantity import parse_quantity
 from gangplan.spec.cluster import Cluster
@@ -23,7 +23,7 @@ OF_EVERY_NODE = frozenset(
 _OF_GPU = "gpu"  # the model if the source does not name one
 
 
-def has_worker_room(draft: SpecDraft, pool: NodePool) -> bool:
+def has_room_for_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
     """Return whether a node has the cores and memory of a worker."""
     cpu, memory = draft.values.get("cpu"), draft.values.get("memory")
     return (cpu is None or parse_quantity(str(cpu)).nano <= pool.cpu.nano) and (
@@ -31,7 +31,9 @@ def has_worker_room(draft: SpecDraft, pool: NodePool) -> bool:
     )
 
 
-def suggest_pool(draft: SpecDraft, cluster: str, spec: Cluster) -> tuple[str, NodePool] | None:
+def suggest_pool_for_imported_job(
+    draft: SpecDraft, cluster: str, spec: Cluster
+) -> tuple[str, NodePool] | None:
     """Suggest a pool if no node of a cluster has room for a worker, and return its name and values.
 
     Return None if a node has room, the source names a pool of the cluster, or the platform gives the team
@@ -45,16 +47,18 @@ def suggest_pool(draft: SpecDraft, cluster: str, spec: Cluster) -> tuple[str, No
     for pool in spec.node_pools.values():
         if pool.gpu is not None and chosen.get("model") not in (None, pool.gpu.model):
             continue
-        if ((pool.gpu is not None and pool.gpu.count >= gpus) or not gpus) and has_worker_room(draft, pool):
+        if ((pool.gpu is not None and pool.gpu.count >= gpus) or not gpus) and has_room_for_imported_worker(
+            draft, pool
+        ):
             return None
     cpu = -(-parse_quantity(str(draft.values.get("cpu", 1))).milli() // 1000) + _MORE_CPU
     memory = parse_quantity(str(draft.values.get("memory", "1Gi"))).value() + _MORE_MEMORY
     memory = -(-memory >> 30) << 30
-    model = chosen.get("model") or _find_gpu_model_in_selectors(draft)
+    model = chosen.get("model") or _find_gpu_model_in_node_selectors(draft)
     value: dict[str, Any] = {
         "count": draft.values.get("workers") or draft.values.get("elastic", {}).get("max", 1),
         "cpu": cpu,
-        "memory": convert_memory(str(memory)),
+        "memory": convert_imported_memory(str(memory)),
     }
     if gpus:
         value["gpu"] = {"model": model, "count": gpus}
@@ -63,8 +67,8 @@ def suggest_pool(draft: SpecDraft, cluster: str, spec: Cluster) -> tuple[str, No
         f"overlays/{cluster}/cluster.yaml",
         draft.origins.get("cpu" if "cpu" in draft.values else "gpus"),
     )
-    value["labels"] = _read_node_selector_labels(draft) | {
-        _choose_distinguishing_label(draft, spec, file, node): name
+    value["labels"] = _read_source_node_selector_labels(draft) | {
+        _choose_pool_label_for_imported_job(draft, spec, file, node): name
     }
     draft.suggest(file, ("nodePools", name), value, "no node of the cluster has room for a worker", node)
     draft.wonder(
@@ -75,7 +79,7 @@ def suggest_pool(draft: SpecDraft, cluster: str, spec: Cluster) -> tuple[str, No
     return name, NodePool.model_validate(value)
 
 
-def _read_node_selector_labels(draft: SpecDraft) -> dict[str, str]:
+def _read_source_node_selector_labels(draft: SpecDraft) -> dict[str, str]:
     """Return the labels by which the source selects nodes."""
     found = {}
     for key, node in draft.work.workers.pod.node["nodeSelector"].fields():
@@ -85,7 +89,9 @@ def _read_node_selector_labels(draft: SpecDraft) -> dict[str, str]:
     return found
 
 
-def _choose_distinguishing_label(draft: SpecDraft, spec: Cluster, file: str, node: SourceNode | None) -> str:
+def _choose_pool_label_for_imported_job(
+    draft: SpecDraft, spec: Cluster, file: str, node: SourceNode | None
+) -> str:
     """Return the key of a label that every pool has with its own value; suggest it to pools without it.
 
     Kueue compares a pod's selector with a flavor by the keys that the flavor has (v0.15 to v0.19,
@@ -104,7 +110,7 @@ def _choose_distinguishing_label(draft: SpecDraft, spec: Cluster, file: str, nod
     return key
 
 
-def _find_gpu_model_in_selectors(draft: SpecDraft) -> str:
+def _find_gpu_model_in_node_selectors(draft: SpecDraft) -> str:
     """Return the GPU model found in any label by which the source selects nodes, else a placeholder."""
     for entry in draft.work.account.entries():
         if {"nodeSelector", "affinity"} & {str(part) for part in entry.path} and isinstance(entry.value, str):

@@ -15,7 +15,7 @@ VERSION = 1
 _MOST = 120
 
 
-def import_text_report(batch: Batch, with_account: bool, is_applied: bool) -> str:
+def render_import_as_text(batch: Batch, with_account: bool, is_applied: bool) -> str:
     """Return the report for people: each source, how far its run matches, differences; then suggestions."""
     lines: list[str] = []
     for one in batch.imported:
@@ -76,7 +76,7 @@ def build_import_document(batch: Batch) -> dict[str, Any]:
     return {
         "version": VERSION,
         "command": "import",
-        "imported": [_convert_source_to_data(one) for one in batch.imported],
+        "imported": [_convert_imported_source_to_data(one) for one in batch.imported],
         "suggestions": [
             {
                 "file": one.file,
@@ -92,7 +92,7 @@ def build_import_document(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _convert_source_to_data(one: ImportedSource) -> dict[str, Any]:
+def _convert_imported_source_to_data(one: ImportedSource) -> dict[str, Any]:
     work = one.draft.work
     return {
         "spec": one.draft.file,
@@ -118,13 +118,13 @@ def _convert_source_to_data(one: ImportedSource) -> dict[str, Any]:
         ],
         "commandNotes": work.notes,
         "runs": {
-            name: {"percent": same.percent, "rows": list(map(_convert_fact_to_data, same.rows))}
+            name: {"percent": same.percent, "rows": list(map(_convert_compared_fact_to_data, same.rows))}
             for name, same in one.runs.items()
         },
     }
 
 
-def _convert_fact_to_data(row: ComparedFact) -> dict[str, Any]:
+def _convert_compared_fact_to_data(row: ComparedFact) -> dict[str, Any]:
     return {
         "area": row.area,
         "what": row.what,
@@ -135,7 +135,7 @@ def _convert_fact_to_data(row: ComparedFact) -> dict[str, Any]:
     }
 
 
-def import_markdown_report(batch: Batch) -> str:
+def render_import_as_markdown(batch: Batch) -> str:
     """Return the report for a pull request: a table of sources, and the differences of each."""
     lines = ["## Imported jobs", "", "| source | spec | same | asked |", "|---|---|---|---|"]
     for one in batch.imported:
@@ -147,7 +147,7 @@ def import_markdown_report(batch: Batch) -> str:
         )
     for one in batch.imported:
         for cluster, same in one.runs.items():
-            lines += _render_difference_table(f"{one.draft.name} on {cluster}", same)
+            lines += _render_table_of_import_differences(f"{one.draft.name} on {cluster}", same)
     if batch.suggestions:
         lines += ["", "### The workspace must gain", ""]
         for suggestion in batch.suggestions:
@@ -160,7 +160,7 @@ def import_markdown_report(batch: Batch) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _render_difference_table(title: str, same: Equivalence) -> list[str]:
+def _render_table_of_import_differences(title: str, same: Equivalence) -> list[str]:
     lines = ["", f"### {escape_markdown(title)}: {same.percent} % the same", ""]
     if not same.differences:
         return [*lines, "Nothing of the source differs."]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import MIG_PREFIX, convert_cores, convert_memory, is_fabric
+from gangplan.imports.amounts import MIG_PREFIX, convert_imported_cores, convert_imported_memory, is_fabric
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourceContainer
 from gangplan.imports.workload import PodRole
@@ -17,7 +17,7 @@ _NVIDIA = "nvidia.com/"
 _VENDORS = ("amd.com/", "gpu.intel.com/", "habana.ai/")
 
 
-def map_resources(draft: SpecDraft, role: PodRole) -> None:
+def map_imported_resources(draft: SpecDraft, role: PodRole) -> None:
     """Map CPU, memory, GPUs and devices of a role; a launcher has a block with CPU and memory only."""
     container = role.pod.main
     is_launcher = role is draft.work.launcher and not draft.work.runs_on_launcher
@@ -25,11 +25,11 @@ def map_resources(draft: SpecDraft, role: PodRole) -> None:
         nodes = _list_amount_places(container, name)
         if name == "cpu":
             _map_resource_amount(
-                draft, "launcher.cpu" if is_launcher else "cpu", convert_cores(amount), nodes
+                draft, "launcher.cpu" if is_launcher else "cpu", convert_imported_cores(amount), nodes
             )
         elif name == "memory":
             _map_resource_amount(
-                draft, "launcher.memory" if is_launcher else "memory", convert_memory(amount), nodes
+                draft, "launcher.memory" if is_launcher else "memory", convert_imported_memory(amount), nodes
             )
         elif is_launcher:
             if amount.strip() in ("0", ""):
@@ -79,7 +79,7 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
     if count == 0:
         _mark_source_nodes(nodes, "same", "nothing is asked for")
         return
-    if _is_gpu(draft, name):
+    if _is_source_resource_gpu(draft, name):
         if count is None or count > _MOST_GPUS:
             _mark_source_nodes(nodes, "asked", f"a worker has up to {_MOST_GPUS} GPUs")
             return
@@ -94,9 +94,9 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
         known, places = draft.rdma.get(name, (count, []))
         draft.rdma[name] = (known, [*places, *nodes])
     elif name == "ephemeral-storage":
-        _map_resource_amount(draft, "disk", convert_memory(amount), nodes)
+        _map_resource_amount(draft, "disk", convert_imported_memory(amount), nodes)
     elif name.startswith(_PAGES):
-        value = convert_memory(amount)
+        value = convert_imported_memory(amount)
         for node in nodes if value else ():
             draft.put(f"hugePages/{name.removeprefix(_PAGES)}", value, node)
     elif count is not None and "/" in name:
@@ -106,7 +106,7 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
         _mark_source_nodes(nodes, "asked", f"no field of a spec asks for {name}")
 
 
-def _is_gpu(draft: SpecDraft, name: str) -> bool:
+def _is_source_resource_gpu(draft: SpecDraft, name: str) -> bool:
     """Return whether a resource is GPUs: of a vendor of GPUs, unless pools state it as a device, or of a pool."""
     offered = {gpu.resource for gpu in _list_offered_gpus(draft)}
     is_vendors = name.startswith(_VENDORS) and name in GPU_RESOURCES and not _is_device_of_pool(draft, name)

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import convert_cores, convert_memory
+from gangplan.imports.amounts import convert_imported_cores, convert_imported_memory
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.environment import convert_env_value
-from gangplan.imports.images import find_image_name
-from gangplan.imports.podfields import map_pod_fields
+from gangplan.imports.environment import convert_env_value_to_spec
+from gangplan.imports.images import find_catalog_name_of_image
+from gangplan.imports.podfields import map_imported_pod_fields
 from gangplan.imports.workload import PodRole
 from gangplan.plan.reserved import is_reserved_variable
 
@@ -25,7 +25,7 @@ _OF_TENSORFLOW = ("chief", "ps", "evaluator")
 _GPU = "nvidia.com/gpu"
 
 
-def map_roles(draft: SpecDraft, framework: str) -> None:
+def map_imported_roles(draft: SpecDraft, framework: str) -> None:
     """Map roles other than the ranks; ask about them if the framework has only workers."""
     for role in draft.work.aside:
         name = "chief" if role.name == "master" and framework == "tensorflow" else role.name
@@ -35,15 +35,15 @@ def map_roles(draft: SpecDraft, framework: str) -> None:
         main = role.pod.main
         has_command = not main.has_entrypoint or (not main.command and "command" in draft.values)
         if not (can and fits and has_command) or len(draft.values.get("roles", {})) >= _MOST:
-            _ask_about_pod_role(draft, role, framework)
+            _ask_about_role_of_source_pods(draft, role, framework)
             continue
-        draft.values.setdefault("roles", {})[name] = _build_role_entry(draft, role)
+        draft.values.setdefault("roles", {})[name] = _map_source_pods_to_role_entry(draft, role)
         draft.name = draft.name[: _ROOM - len(name)].rstrip("-")
         draft.origins.setdefault("roles", role.whole or main.node)
-        map_pod_fields(draft, role)
+        map_imported_pod_fields(draft, role)
 
 
-def _ask_about_pod_role(draft: SpecDraft, role: PodRole, framework: str) -> None:
+def _ask_about_role_of_source_pods(draft: SpecDraft, role: PodRole, framework: str) -> None:
     node = role.whole or role.pod.main.node
     message = f"{role.count} pods of the role {role.name} start next to the workers; runs of {framework} have workers alone"
     draft.ask(
@@ -54,7 +54,7 @@ def _ask_about_pod_role(draft: SpecDraft, role: PodRole, framework: str) -> None
     node.account.remark(node.path, "asked", "", message)
 
 
-def _build_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:
+def _map_source_pods_to_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:
     main = role.pod.main
     entry: dict[str, Any] = {"workers": role.count}
     if (
@@ -66,7 +66,7 @@ def _build_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:
     for name in ("command", "args"):
         main.node[name].mapped("roles")
     if main.image and main.image != draft.work.workers.pod.main.image and not draft.home.answers.image:
-        entry["image"] = find_image_name(draft, main.image, main.node["image"])
+        entry["image"] = find_catalog_name_of_image(draft, main.image, main.node["image"])
     main.node["image"].mapped("roles")
     _map_role_amounts(role, entry)
     _map_role_env(draft, role, entry)
@@ -84,7 +84,9 @@ def _build_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:
 def _map_role_amounts(role: PodRole, entry: dict[str, Any]) -> None:
     container = role.pod.main
     for name, amount in container.resources.items():
-        value: Any = {"cpu": convert_cores, "memory": convert_memory}.get(name, lambda _: None)(amount)
+        value: Any = {"cpu": convert_imported_cores, "memory": convert_imported_memory}.get(
+            name, lambda _: None
+        )(amount)
         if name == _GPU and amount.isdigit():
             value = int(amount)
         if value is None:
@@ -99,7 +101,7 @@ def _map_role_env(draft: SpecDraft, role: PodRole, entry: dict[str, Any]) -> Non
     """Map the variables that differ from the job's; a role has all others, too."""
     of_job = draft.values.get("env", {})
     for one in role.pod.main.env:
-        value = convert_env_value(draft, one)
+        value = convert_env_value_to_spec(draft, one)
         if is_reserved_variable(one.name) or one.name in draft.work.sets:
             one.node.dropped("the launch of the run sets it")
         elif value is None:

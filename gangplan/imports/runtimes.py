@@ -39,14 +39,14 @@ class KnownRuntime:
     help: str
 
 
-def find_known_runtime(name: str, command: Sequence[str], image: str) -> KnownRuntime | None:
+def guess_runtime_of_imported_trainjob(name: str, command: Sequence[str], image: str) -> KnownRuntime | None:
     """Return what a runtime of this name is; None if neither its name nor the TrainJob gives that away."""
     help = f"Name its file, too, where it says more: kubectl get clustertrainingruntime {name} -o yaml > runtime.yaml."
     if name in _TRAINERS_OWN:
         kind, own = _TRAINERS_OWN[name]
         text = f"the runtime {name} is not among the sources; that of Trainer 2.3 is assumed"
         return KnownRuntime(kind, own, text, help)
-    kind = _find_runtime_start_kind(command) or next(
+    kind = _find_rank_start_kind_of_command(command) or next(
         (kind for part, kind in _BY_NAME.items() if part in name.lower()), ""
     )
     if not kind or not image:
@@ -57,7 +57,7 @@ def find_known_runtime(name: str, command: Sequence[str], image: str) -> KnownRu
     return KnownRuntime(kind, image, text, help)
 
 
-def _find_runtime_start_kind(command: Sequence[str]) -> str:
+def _find_rank_start_kind_of_command(command: Sequence[str]) -> str:
     """Return how the ranks of a command start."""
     try:
         found = find_launchers(command, None)

@@ -11,8 +11,8 @@ from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.account import SourceNode
 from gangplan.imports.command import UnreadableError, convert_command
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.pods import SourcePod, expand_variables, is_own_start
-from gangplan.imports.volumes import list_mounts
+from gangplan.imports.pods import SourcePod, expand_source_variables_like_kubelet, is_gangplan_launch_command
+from gangplan.imports.volumes import list_imported_mounts
 from gangplan.imports.workload import PodRole
 from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB, role_of
 from gangplan.objects import Body
@@ -47,7 +47,7 @@ class JobShape:
         self.facts.setdefault((area, what), Fact(area, what, str(value), node))
 
 
-def describe_source_shape(draft: SpecDraft) -> JobShape:
+def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
     """Return the facts of the source, as its own controller would run it."""
     work, shape = draft.work, JobShape()
     groups: dict[str, list[PodRole]] = {}
@@ -66,7 +66,10 @@ def describe_source_shape(draft: SpecDraft) -> JobShape:
     lead = work.lead.pod.main
     env = {one.name: one.value or "" for one in lead.env if one.source == ""}
     shape.add(
-        "command", "program", program_text(draft.given_command or lead.command, env), lead.node["command"]
+        "command",
+        "program",
+        format_program_for_import_comparison(draft.given_command or lead.command, env),
+        lead.node["command"],
     )
     shape.add("image", "image", work.workers.pod.main.image, work.workers.pod.main.node["image"])
     for role in work.roles:
@@ -74,7 +77,7 @@ def describe_source_shape(draft: SpecDraft) -> JobShape:
             if one.name not in work.sets:
                 shape.add("environment", one.name, one.shown(), one.node)
         for mount in role.pod.main.mounts:
-            held = list_mounts(role.pod.main).get(mount.path, "")
+            held = list_imported_mounts(role.pod.main).get(mount.path, "")
             shape.add("volumes", mount.path.rstrip("/") or "/", held, mount.node)
         for name in ("hostNetwork", "hostIPC", "hostPID"):
             if role.pod.node[name].value is True:
@@ -94,11 +97,11 @@ def _add_source_pod_resources(shape: JobShape, name: str, pod: SourcePod) -> Non
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {name}", amount, node)
 
 
-def describe_run_shape(objects: Sequence[Body]) -> JobShape:
+def describe_run_for_import_comparison(objects: Sequence[Body]) -> JobShape:
     """Return the facts of a rendered run: its MPIJob, or its TrainJob with its TrainingRuntime."""
     shape = JobShape()
     if mpi_job := next((one for one in objects if one["kind"] == MPIJOB.kind), None):
-        return _add_mpi_job_facts(shape, mpi_job["spec"])
+        return _add_facts_of_compared_mpi_job(shape, mpi_job["spec"])
     job = next(one for one in objects if one["kind"] == TRAINJOB.kind)
     runtime = next(one for one in objects if one["kind"] == RUNTIME_KIND)
     trainer = job["spec"].get("trainer", {})
@@ -116,27 +119,39 @@ def describe_run_shape(objects: Sequence[Body]) -> JobShape:
             1 if role == "launcher" else nodes - runs_ranks if role == "worker" else _count_role_pods(entry)
         )
         shape.add("pods", role, count)
-        _add_container_facts(shape, role, pod)
+        _add_facts_of_compared_container(shape, role, pod)
     shape.add("ranks", "ranks", nodes * int(slots) if str(slots).isdigit() else nodes)
     lead = entries.get("launcher") or entries["node"]
     container = lead["template"]["spec"]["template"]["spec"]["containers"][0]
-    shape.add("command", "program", program_text(expand_variables(_extract_user_command(container)), {}))
+    shape.add(
+        "command",
+        "program",
+        format_program_for_import_comparison(
+            expand_source_variables_like_kubelet(_extract_user_command(container)), {}
+        ),
+    )
     shape.add("image", "image", container["image"])
     if (limit := job["spec"].get("activeDeadlineSeconds")) is not None:
         shape.add("policy", "deadline in seconds", limit)
     return shape
 
 
-def _add_mpi_job_facts(shape: JobShape, spec: Mapping[str, Any]) -> JobShape:
+def _add_facts_of_compared_mpi_job(shape: JobShape, spec: Mapping[str, Any]) -> JobShape:
     roles = spec["mpiReplicaSpecs"]
     for name, role in (("Launcher", "launcher"), ("Worker", "worker")):
         if name in roles:
             shape.add("pods", role, roles[name].get("replicas", 1))
-            _add_container_facts(shape, role, roles[name]["template"]["spec"])
+            _add_facts_of_compared_container(shape, role, roles[name]["template"]["spec"])
     pods = int(roles.get("Worker", {}).get("replicas", 0)) + bool(spec.get("runLauncherAsWorker"))
     shape.add("ranks", "ranks", pods * int(spec.get("slotsPerWorker", 1)))
     container = roles["Launcher"]["template"]["spec"]["containers"][0]
-    shape.add("command", "program", program_text(expand_variables(_extract_user_command(container)), {}))
+    shape.add(
+        "command",
+        "program",
+        format_program_for_import_comparison(
+            expand_source_variables_like_kubelet(_extract_user_command(container)), {}
+        ),
+    )
     shape.add("image", "image", container["image"])
     if (limit := spec.get("runPolicy", {}).get("activeDeadlineSeconds")) is not None:
         shape.add("policy", "deadline in seconds", limit)
@@ -151,16 +166,16 @@ def _count_role_pods(entry: Mapping[str, Any]) -> int:
 def _extract_user_command(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command that the user knows, without the run's own shell."""
     command = tuple(map(str, container.get("command", ())))
-    return (*(() if is_own_start(command) else command), *map(str, container.get("args", ())))
+    return (*(() if is_gangplan_launch_command(command) else command), *map(str, container.get("args", ())))
 
 
-def _add_container_facts(shape: JobShape, role: str, pod: Mapping[str, Any]) -> None:
+def _add_facts_of_compared_container(shape: JobShape, role: str, pod: Mapping[str, Any]) -> None:
     container = pod["containers"][0]
     volumes = {one["name"]: one for one in pod.get("volumes", ())}
     for resource, amount in container["resources"]["limits"].items():
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {role}", amount)
     for one in container.get("env", ()):
-        shape.add("environment", one["name"], _describe_env_value(one))
+        shape.add("environment", one["name"], _describe_compared_env_value(one))
     for mount in container.get("volumeMounts", ()):
         if mount["mountPath"] != SCRIPTS_FOLDER:
             shape.add("volumes", mount["mountPath"], _describe_volume_source(volumes.get(mount["name"], {})))
@@ -171,7 +186,7 @@ def _add_container_facts(shape: JobShape, role: str, pod: Mapping[str, Any]) -> 
         shape.add("access", f"capability {one}", "added")
 
 
-def _describe_env_value(variable: Mapping[str, Any]) -> str:
+def _describe_compared_env_value(variable: Mapping[str, Any]) -> str:
     source = variable.get("valueFrom", {})
     if one := source.get("secretKeyRef"):
         return f"secret {one['name']}/{one['key']}"
@@ -198,7 +213,7 @@ def _describe_volume_source(volume: Mapping[str, Any]) -> str:
     return next((key for key in volume if key != "name"), "")
 
 
-def program_text(words: Sequence[str], env: Mapping[str, str]) -> str:
+def format_program_for_import_comparison(words: Sequence[str], env: Mapping[str, str]) -> str:
     """Return the program that ranks run, without what starts it: commands with equal programs are equal."""
     if not words:
         return "(the image's entrypoint)"
@@ -208,11 +223,11 @@ def program_text(words: Sequence[str], env: Mapping[str, str]) -> str:
         except UnreadableError:
             break
         if not found.questions:
-            return _CARRIED.sub(r"\1", " ".join(_normalize_program_words(found.command)))
+            return _CARRIED.sub(r"\1", " ".join(_normalise_compared_program_words(found.command)))
     return " ".join(words)
 
 
-def _normalize_program_words(words: Sequence[str]) -> Iterator[str]:
+def _normalise_compared_program_words(words: Sequence[str]) -> Iterator[str]:
     """Yield a program's words; a Python program is the same whichever way the interpreter is found."""
     rest = list(words)
     if rest and rest[0].rpartition("/")[2] == "torchrun":

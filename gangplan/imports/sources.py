@@ -65,7 +65,7 @@ class SourceObject:
     others: Sequence[OtherObject] = ()
 
 
-def list_source_files(named: Sequence[Path], suffixes: Sequence[str] = _YAML) -> list[Path]:
+def list_files_to_import(named: Sequence[Path], suffixes: Sequence[str] = _YAML) -> list[Path]:
     """Return files that are named, and files in named folders. Raises UserError for what does not exist."""
     found: list[Path] = []
     for path in named:
@@ -85,7 +85,7 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
-def read_source_objects(
+def read_importable_objects_from_files(
     files: Sequence[Path], takes: Callable[[Mapping[str, Any]], bool], filled: Mapping[str, str]
 ) -> tuple[list[SourceObject], list[Finding]]:
     """Return the objects that the reader takes, in the order of the files.
@@ -104,14 +104,14 @@ def read_source_objects(
                 Finding(IMPORT_SOURCE, Location(str(path)), f"it cannot be read: {error.strerror}")
             )
             continue
-        text = fill(data.decode("utf-8", "surrogateescape"), filled)
+        text = fill_envsubst_blanks(data.decode("utf-8", "surrogateescape"), filled)
         if path.suffix.lower() == ".json":
             text = text.replace("\t", " ")  # YAML allows no tabs there, and strings of JSON have none
         documents, wrong = load_all_documents(
             text.encode("utf-8", "surrogateescape"), path.as_posix(), _LIMITS
         )
         findings += wrong
-        every = [one for document in documents for one in _iterate_objects_in_document(document, ())]
+        every = [one for document in documents for one in _iterate_source_objects_in_document(document, ())]
         own = [OtherObject(value, document, base) for document, base, value in every]
         shared += [one for one in own if one.value.get("kind") in _SHARED]
         for document, base, value in every:
@@ -123,7 +123,7 @@ def read_source_objects(
     return found, findings
 
 
-def read_given_source(
+def read_importable_objects_from_value(
     value: Mapping[str, Any], takes: Callable[[Mapping[str, Any]], bool]
 ) -> list[SourceObject]:
     """Return the objects that the reader takes of a value, which is written as JSON to give it lines.
@@ -132,7 +132,7 @@ def read_given_source(
     """
     text = json.dumps(dict(value), indent=2, ensure_ascii=False, default=str) + "\n"
     documents, _ = load_all_documents(text.encode("utf-8", "surrogatepass"), GIVEN, _LIMITS)
-    every = [one for document in documents for one in _iterate_objects_in_document(document, ())]
+    every = [one for document in documents for one in _iterate_source_objects_in_document(document, ())]
     others = [OtherObject(one, document, base) for document, base, one in every]
     return [
         SourceObject(Account.of(document, base), one, Comments(text, document, base), others)
@@ -141,7 +141,7 @@ def read_given_source(
     ]
 
 
-def _iterate_objects_in_document(
+def _iterate_source_objects_in_document(
     document: Document, base: tuple[str | int, ...]
 ) -> Iterator[tuple[Document, tuple[str | int, ...], Any]]:
     """Yield the object of a document, or those of a List in it."""
@@ -153,12 +153,12 @@ def _iterate_objects_in_document(
     items = value.get("items")
     if str(value.get("kind", "")).endswith("List") and isinstance(items, list):
         for index in range(len(items)):
-            yield from _iterate_objects_in_document(document, (*base, "items", index))
+            yield from _iterate_source_objects_in_document(document, (*base, "items", index))
         return
     yield document, base, value
 
 
-def fill(text: str, filled: Mapping[str, str]) -> str:
+def fill_envsubst_blanks(text: str, filled: Mapping[str, str]) -> str:
     """Fill in `${NAME}` and `$NAME` of the given names, as envsubst does, and blanks such as `<NAME>`."""
     if not filled:
         return text

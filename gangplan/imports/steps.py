@@ -8,12 +8,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import convert_cores, convert_memory
-from gangplan.imports.containers import account_for_mounts
+from gangplan.imports.amounts import convert_imported_cores, convert_imported_memory
+from gangplan.imports.containers import account_for_container_mounts
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.environment import convert_env_value, suggest_team_reference
-from gangplan.imports.images import find_image_name
-from gangplan.imports.pods import read_pod_template
+from gangplan.imports.environment import convert_env_value_to_spec, suggest_team_reference
+from gangplan.imports.images import find_catalog_name_of_image
+from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.workload import SetupStep
 from gangplan.resolve.roles import TAKEN_ROLE_NAMES
 from gangplan.resolve.tenant import find_default_class
@@ -29,7 +29,7 @@ _HUB = re.compile(r"hf://([A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*)
 _OWN = "a run makes the pods of its steps"
 
 
-def find_steps_before(jobs: Mapping[str, SourceNode], leads: tuple[str, ...]) -> list[str]:
+def find_source_jobs_before_leads(jobs: Mapping[str, SourceNode], leads: tuple[str, ...]) -> list[str]:
     """Return the replicated jobs that must be complete before any of `leads` starts, in order."""
     found, left = set[str](), list(leads)
     while left:
@@ -42,17 +42,17 @@ def find_steps_before(jobs: Mapping[str, SourceNode], leads: tuple[str, ...]) ->
     return [name for name in jobs if name in found]
 
 
-def convert_job_to_step(job: SourceNode) -> SetupStep | None:
+def convert_replicated_job_to_step(job: SourceNode) -> SetupStep | None:
     """Return a replicated job of one pod as a step; None for several pods, or none."""
     template = job["template"]["spec"]
-    pod = read_pod_template(template["template"])
+    pod = read_imported_pod_template(template["template"])
     counts = [job["replicas"], template["parallelism"], template["completions"]]
     if pod is None or any(one.number() not in (None, 1) for one in counts):
         return None
     return SetupStep(job["name"].text(), job, pod)
 
 
-def map_steps(draft: SpecDraft) -> None:
+def map_imported_steps(draft: SpecDraft) -> None:
     """Set the steps of the spec, in the order of the source: fetches to a claim, and commands."""
     for step in draft.work.before:
         entry = (
@@ -81,14 +81,14 @@ def _convert_initializer_step(draft: SpecDraft, step: SetupStep) -> dict[str, An
         else step.stated("STORAGE_URI")
     )
     where, text = (uri, uri.text()) if uri is not None else (step.node, "")
-    folder = f"{_map_initializer_volume(draft, step)}/{step.fetches}"
+    folder = f"{_map_initializer_volume_to_claim(draft, step)}/{step.fetches}"
     entry: dict[str, Any] = {"name": step.fetches}
     if found := _HUB.match(text):
         entry |= {"fetch": f"hf://{'datasets/' if step.fetches == 'dataset' else ''}{found[1]}", "to": folder}
         _map_fetch_token_secret(draft, step, entry)
         _ask_about_huggingface_egress(draft, where)
     elif text.startswith("s3://"):
-        entry |= {"fetch": _resolve_bucket_connection(draft, step, text, where), "to": folder}
+        entry |= {"fetch": _map_source_bucket_to_connection(draft, step, text, where), "to": folder}
     else:
         message = f"a step fetches from Hugging Face or S3, and not {text or 'what the initializer has in its image'}"
         draft.ask(where, message, "Write a step with a command that does it.")
@@ -104,7 +104,7 @@ def _convert_initializer_step(draft: SpecDraft, step: SetupStep) -> dict[str, An
     return entry
 
 
-def _map_initializer_volume(draft: SpecDraft, step: SetupStep) -> str:
+def _map_initializer_volume_to_claim(draft: SpecDraft, step: SetupStep) -> str:
     """Return the folder of the claim that replaces the source's volume."""
     data: dict[str, str] = draft.values.get("data", {})
     main = draft.work.workers.pod.main
@@ -148,7 +148,7 @@ def _ask_about_huggingface_egress(draft: SpecDraft, node: SourceNode) -> None:
             )
 
 
-def _resolve_bucket_connection(draft: SpecDraft, step: SetupStep, text: str, node: SourceNode) -> str:
+def _map_source_bucket_to_connection(draft: SpecDraft, step: SetupStep, text: str, node: SourceNode) -> str:
     """Return the team's connection for a bucket, with the path in it; without one, suggest it."""
     parts = urlsplit(text)
     bucket, path = parts.netloc, parts.path.strip("/")
@@ -213,8 +213,8 @@ def _convert_job_to_command_step(draft: SpecDraft, step: SetupStep) -> dict[str,
         entry["name"] = name
     entry["command"] = list(main.command)
     if main.image and main.image != draft.work.workers.pod.main.image:
-        entry["image"] = find_image_name(draft, main.image, main.node["image"])
-    for name, value in (("cpu", convert_cores), ("memory", convert_memory)):
+        entry["image"] = find_catalog_name_of_image(draft, main.image, main.node["image"])
+    for name, value in (("cpu", convert_imported_cores), ("memory", convert_imported_memory)):
         if (amount := main.resources.get(name)) and (found := value(amount)) is not None:
             entry[name] = found
             for kind in ("limits", "requests"):
@@ -227,7 +227,7 @@ def _convert_job_to_command_step(draft: SpecDraft, step: SetupStep) -> dict[str,
     for name in ("command", "args", "image"):
         main.node[name].mapped("steps")
     main.resources_node.asked("a step has CPU, memory and GPUs")
-    account_for_mounts(draft, draft.work.workers, main)
+    account_for_container_mounts(draft, draft.work.workers, main)
     step.pod.node["initContainers"].asked("a step is one container")
     main.node["securityContext"].dropped("steps run as the program's user")
     return entry
@@ -237,7 +237,7 @@ def _convert_step_variables(draft: SpecDraft, step: SetupStep) -> Iterator[tuple
     assert step.pod is not None
     of_job, found = draft.values.get("env", {}), dict[str, Any]()
     for one in step.pod.main.env:
-        value = convert_env_value(draft, one)
+        value = convert_env_value_to_spec(draft, one)
         if value is None:
             one.node.asked("variables of a step have a value, or come from a ConfigMap or the pod")
             continue

@@ -43,7 +43,7 @@ class Suggestion:
         return render_block_text({self.path[0]: value})
 
 
-def apply_suggestions(
+def apply_import_suggestions(
     files: Mapping[str, bytes | None], suggestions: Iterable[Suggestion]
 ) -> tuple[dict[str, bytes], list[Suggestion]]:
     """Return the contents of changed files by path, and the suggestions that could not be applied.
@@ -56,7 +56,7 @@ def apply_suggestions(
         if one.is_open:
             continue
         before = texts.get(one.file, files.get(one.file))
-        after = with_value(before, one)
+        after = insert_import_suggestion(before, one)
         if after is None:
             left.append(one)
         elif after != before:
@@ -64,13 +64,13 @@ def apply_suggestions(
     return texts, left
 
 
-def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
+def insert_import_suggestion(data: bytes | None, one: Suggestion) -> bytes | None:
     """Return the file with the suggestion applied; None if it cannot be inserted as the file is written.
 
     The result is checked: the file contains what it did before, and the suggestion, and nothing else.
     """
     if data is None:
-        return _render_new_catalog(one)
+        return _render_new_catalog_with_suggestion(one)
     document, _ = load_document(data, one.file)
     if document is None or not isinstance(document.value, dict):
         return None
@@ -79,7 +79,11 @@ def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
         return None
     if wanted == document.value:
         return data
-    for attempt in (_append_to_block_list, _insert_block_entry, _rewrite_flow_value):
+    for attempt in (
+        _append_suggestion_to_block_list,
+        _insert_import_suggestion_as_block,
+        _merge_import_suggestion_into_flow,
+    ):
         after = attempt(data.decode(), document, one, wanted)
         found, _ = load_document(after.encode(), one.file) if after is not None else (None, [])
         if after is not None and found is not None and found.value == wanted:
@@ -87,7 +91,7 @@ def with_value(data: bytes | None, one: Suggestion) -> bytes | None:
     return None
 
 
-def _render_new_catalog(one: Suggestion) -> bytes | None:
+def _render_new_catalog_with_suggestion(one: Suggestion) -> bytes | None:
     """Return a new catalog with the suggestion; None for any other file, which must already exist."""
     if one.file != "images/catalog.yaml":
         return None
@@ -117,7 +121,9 @@ def _merge_suggested_value(value: dict[str, Any], path: tuple[str, ...], added: 
     return {**value, head: added}
 
 
-def _append_to_block_list(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+def _append_suggestion_to_block_list(
+    text: str, document: Document, one: Suggestion, wanted: Any
+) -> str | None:
     """Append entries to a block list, each on a separate line."""
     have: Any = document.value
     for name in one.path:
@@ -134,7 +140,9 @@ def _append_to_block_list(text: str, document: Document, one: Suggestion, wanted
     return "".join([*lines[: at + 1], *added, *lines[at + 1 :]])
 
 
-def _insert_block_entry(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+def _insert_import_suggestion_as_block(
+    text: str, document: Document, one: Suggestion, wanted: Any
+) -> str | None:
     """Insert the entry as a block after the last one of the deepest existing mapping on its path."""
     have: Any = document.value
     depth = 0
@@ -143,7 +151,9 @@ def _insert_block_entry(text: str, document: Document, one: Suggestion, wanted: 
         depth += 1
     if one.path[depth] in have:
         return (
-            _insert_below_empty_field(text, document, one, depth) if have[one.path[depth]] is None else None
+            _insert_import_suggestion_below_field(text, document, one, depth)
+            if have[one.path[depth]] is None
+            else None
         )
     value: Any = list(one.value) if isinstance(one.value, tuple) else one.value
     for name in reversed(one.path[depth + 1 :]):
@@ -161,7 +171,9 @@ def _insert_block_entry(text: str, document: Document, one: Suggestion, wanted: 
     return "".join([*lines[:at], entry, *lines[at:]])
 
 
-def _insert_below_empty_field(text: str, document: Document, one: Suggestion, depth: int) -> str | None:
+def _insert_import_suggestion_below_field(
+    text: str, document: Document, one: Suggestion, depth: int
+) -> str | None:
     """Insert the entry below a field that was left empty."""
     key = document.where(one.path[: depth + 1], key=True)
     lines = text.splitlines(keepends=True)
@@ -193,7 +205,9 @@ def _find_block_end(lines: list[str], first: int, indent: int) -> int:
     return end
 
 
-def _rewrite_flow_value(text: str, document: Document, one: Suggestion, wanted: Any) -> str | None:
+def _merge_import_suggestion_into_flow(
+    text: str, document: Document, one: Suggestion, wanted: Any
+) -> str | None:
     """Rewrite the flow value that is highest on the path and on one line, in flow style."""
     for depth in range(len(one.path), 0, -1):
         way = one.path[:depth]

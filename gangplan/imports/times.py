@@ -13,7 +13,7 @@ _MOST_CODES = 64
 _OWN_CODES = frozenset(one.code for one in LAUNCH_EXITS.values())
 
 
-def map_times(draft: SpecDraft) -> None:
+def map_time_limit_retries_and_priority(draft: SpecDraft) -> None:
     """Map the time limit, the retries and the priority."""
     settings = draft.work.settings
     if limit := settings.get("timeout"):
@@ -50,7 +50,7 @@ def map_times(draft: SpecDraft) -> None:
             level.node.asked("choose priority: low, normal, high or critical")
 
 
-def map_exit_codes(draft: SpecDraft, framework: str) -> None:
+def map_imported_exit_codes(draft: SpecDraft, framework: str) -> None:
     """Map exit codes that decide on retries, if the pod ends with the exit code of the program."""
     for field, codes, node in draft.work.exit_codes:
         kept = [code for code in codes if 1 <= code <= 255 and code not in _OWN_CODES]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.pods import read_pod_template
-from gangplan.imports.policies import account_for_restarts, map_run_policy
+from gangplan.imports.pods import read_imported_pod_template
+from gangplan.imports.policies import account_for_restart_policy, map_imported_run_policy
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import PodRole, SourceJob, SourceSetting, StartMethod, WorkerRange
 from gangplan.model.frameworks import COMPLETION_INDEX_FIELD, Framework
@@ -73,16 +73,22 @@ PADDLEJOB = JobKind(
 )  # fmt: skip
 
 
-def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_imported_training_job(
+    kind: JobKind, account: Account, others: Sequence[OtherObject] = ()
+) -> SourceJob:
     """Return the workload of a job of the operator. Raises ValueError for one without a pod that trains."""
     root = account.root()
     spec = root["spec"]
     specs = {name.lower(): node for name, node in spec[kind.replicas].fields()}
     settings: dict[str, SourceSetting] = {}
-    map_run_policy(spec["runPolicy"], settings)
-    map_run_policy(spec, settings)  # where v1 of 2019 and before had it
-    roles = tuple(one for name in kind.roles if (one := _read_pod_role(kind, specs.get(name.lower()), name)))
-    aside = tuple(one for name in kind.aside if (one := _read_pod_role(kind, specs.get(name.lower()), name)))
+    map_imported_run_policy(spec["runPolicy"], settings)
+    map_imported_run_policy(spec, settings)  # where v1 of 2019 and before had it
+    roles = tuple(
+        one for name in kind.roles if (one := _read_source_pods_of_role(kind, specs.get(name.lower()), name))
+    )
+    aside = tuple(
+        one for name in kind.aside if (one := _read_source_pods_of_role(kind, specs.get(name.lower()), name))
+    )
     if not roles and aside and aside[0].name in ("chief", "master"):
         roles, aside = aside[:1], aside[1:]  # a chief alone is a worker alone
     if not roles:
@@ -113,18 +119,18 @@ def read_job(kind: JobKind, account: Account, others: Sequence[OtherObject] = ()
     return work
 
 
-def _read_pod_role(kind: JobKind, node: SourceNode | None, name: str) -> PodRole | None:
+def _read_source_pods_of_role(kind: JobKind, node: SourceNode | None, name: str) -> PodRole | None:
     """Return the pods of one role; None if there are none."""
     if node is None or not node:
         return None
     count = node["replicas"].count()
     count = 1 if count is None else count
-    pod = read_pod_template(node["template"], kind.container)
+    pod = read_imported_pod_template(node["template"], kind.container)
     if pod is None or count == 0:
         node.dropped("it has no pods")
         return None
     node["replicas"].mapped("roles" if name in kind.aside else "workers")
-    account_for_restarts(node["restartPolicy"])
+    account_for_restart_policy(node["restartPolicy"])
     return PodRole(name.lower(), count, pod, whole=node)
 
 

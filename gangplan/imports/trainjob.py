@@ -6,15 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.amounts import convert_memory
-from gangplan.imports.jobs import map_job_policy, map_jobset_policy
-from gangplan.imports.layers import REPLACED_REASON, LayeredNode, apply_runtime_patches, apply_trainer
+from gangplan.imports.amounts import convert_imported_memory
+from gangplan.imports.jobs import map_imported_job_policy, map_imported_jobset_policy
+from gangplan.imports.layers import (
+    REPLACED_REASON,
+    LayeredNode,
+    apply_runtime_patches_to_imported_pod,
+    apply_trainer_to_imported_pod,
+)
 from gangplan.imports.mpijob import MPI_IMPLEMENTATIONS, MPI_OPERATOR_VARIABLES
-from gangplan.imports.pods import SourceContainer, SourcePod, read_amounts, read_pod_template, read_variable
+from gangplan.imports.pods import (
+    SourceContainer,
+    SourcePod,
+    read_amounts,
+    read_imported_container_variable,
+    read_imported_pod_template,
+)
 from gangplan.imports.policies import POD_GROUP_REASON, account_for_suspend
-from gangplan.imports.runtimes import KnownRuntime, find_known_runtime
+from gangplan.imports.runtimes import KnownRuntime, guess_runtime_of_imported_trainjob
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.steps import convert_job_to_step, find_steps_before
+from gangplan.imports.steps import convert_replicated_job_to_step, find_source_jobs_before_leads
 from gangplan.imports.workload import PodRole, SetupStep, SourceError, SourceJob, SourceSetting, StartMethod
 from gangplan.model.amounts import GPU_RESOURCES
 from gangplan.model.backend import ANCESTOR_LABEL, RUNTIME_KINDS, TRAINJOB
@@ -36,7 +47,7 @@ _STARTS: dict[str, tuple[StartMethod, Framework]] = {
 }
 
 
-def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_imported_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a TrainJob.
 
     Raises SourceError if its runtime is not known, or has no pod that trains.
@@ -44,12 +55,12 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Sourc
     root = account.root()
     spec = root["spec"]
     reference = spec["runtimeRef"]
-    runtime, known = _find_training_runtime(spec, others)
+    runtime, known = _find_runtime_among_sources(spec, others)
     alone = _find_job_without_label(runtime)
     trainer = spec["trainer"] if alone is None else spec["absent"]
     reference.dropped(_OWN)
     policy = runtime["spec"]["mlPolicy"] if runtime else None
-    kind = known.kind if known else _find_policy_framework(policy)
+    kind = known.kind if known else _find_framework_of_ml_policy(policy)
     start, framework = _STARTS[kind]
     roles, before = _read_runtime_roles(runtime, known, trainer, kind, spec)
     work = SourceJob(
@@ -88,7 +99,7 @@ def read_trainjob(account: Account, others: Sequence[OtherObject] = ()) -> Sourc
     return work
 
 
-def _find_training_runtime(
+def _find_runtime_among_sources(
     spec: SourceNode, others: Sequence[OtherObject]
 ) -> tuple[SourceNode | None, KnownRuntime | None]:
     """Return the runtime among the sources, else what is assumed about it.
@@ -105,7 +116,7 @@ def _find_training_runtime(
         ):
             return one.account().root(), None
     trainer = spec["trainer"]
-    known = find_known_runtime(
+    known = guess_runtime_of_imported_trainjob(
         name, (*trainer["command"].texts(), *trainer["args"].texts()), trainer["image"].text()
     )
     if known is None:
@@ -136,7 +147,7 @@ def _ask_about_job_without_label(work: SourceJob, trainer: SourceNode, job: Sour
     work.questions.append((trainer, message, help))
 
 
-def _find_policy_framework(policy: SourceNode | None) -> str:
+def _find_framework_of_ml_policy(policy: SourceNode | None) -> str:
     if policy is not None:
         for name in _STARTS:
             if isinstance(policy.value, dict) and name in policy.value:
@@ -169,12 +180,16 @@ def _read_runtime_roles(
     roles: list[PodRole] = []
     for name in names:
         pod = (
-            read_pod_template(jobs[name].at("template", "spec", "template"), _NODE) if name in jobs else None
+            read_imported_pod_template(jobs[name].at("template", "spec", "template"), _NODE)
+            if name in jobs
+            else None
         )
         if pod is None:
             raise SourceError(f"its runtime has no job {name} with a container")
-        pod = apply_runtime_patches(
-            apply_trainer(pod, trainer, name == lead, name == _NODE or len(names) == 1), spec, name
+        pod = apply_runtime_patches_to_imported_pod(
+            apply_trainer_to_imported_pod(pod, trainer, name == lead, name == _NODE or len(names) == 1),
+            spec,
+            name,
         )
         roles.append(
             PodRole(_LAUNCHER if name == _LAUNCHER else "worker", 1, pod, 0 if name == _LAUNCHER else 1)
@@ -189,7 +204,7 @@ def _list_steps_before_training(
     fetching = {
         name: one for one in INITIALIZERS if (name := ancestors.get(f"{one}-initializer", "")) in jobs
     }
-    order = find_steps_before(jobs, names)
+    order = find_source_jobs_before_leads(jobs, names)
     found = {
         one.name: one
         for one in _list_initializer_steps(spec, {one: jobs[name] for name, one in fetching.items()})
@@ -198,7 +213,7 @@ def _list_steps_before_training(
         job["name"].dropped(_OWN)
         if name in names:
             continue
-        step = convert_job_to_step(job) if name in order and name not in fetching else None
+        step = convert_replicated_job_to_step(job) if name in order and name not in fetching else None
         if name in fetching and fetching[name] in found:
             yield found.pop(fetching[name])
         elif step is not None:
@@ -216,7 +231,7 @@ def _list_initializer_steps(spec: SourceNode, jobs: Mapping[str, SourceNode]) ->
         settings, job = spec["initializer"][one], jobs.get(one)
         if settings or job is not None:
             pod = (
-                read_pod_template(job.at("template", "spec", "template"), f"{one}-initializer")
+                read_imported_pod_template(job.at("template", "spec", "template"), f"{one}-initializer")
                 if job
                 else None
             )
@@ -231,7 +246,7 @@ def _build_container_from_trainer(trainer: SourceNode, known: KnownRuntime | Non
         trainer["absent"], {name: trainer[name] for name in ("image", "command", "args") if trainer[name]}
     )
     return SourceContainer(
-        _NODE, image, (*command, *args), not command, tuple(map(read_variable, trainer["env"].items())),
+        _NODE, image, (*command, *args), not command, tuple(map(read_imported_container_variable, trainer["env"].items())),
         read_amounts(trainer["resourcesPerNode"]), (), "", node, trainer["resourcesPerNode"],
     )  # fmt: skip
 
@@ -319,12 +334,12 @@ def _map_trainjob_policies(spec: SourceNode, runtime: SourceNode | None, work: S
     template = runtime["spec"]["template"]
     template["metadata"].dropped(_OWN)
     _map_initializer_volume_size(template["spec"], work)
-    map_jobset_policy(template["spec"], work)
+    map_imported_jobset_policy(template["spec"], work)
     for job in template["spec"]["replicatedJobs"].items():
         for name in ("replicas", "dependsOn", "groupName"):
             job[name].dropped(_OWN)
         job["template"]["metadata"].dropped(_OWN)
-        map_job_policy(job["template"]["spec"], work)
+        map_imported_job_policy(job["template"]["spec"], work)
 
 
 def _map_initializer_volume_size(jobset: SourceNode, work: SourceJob) -> None:
@@ -333,5 +348,5 @@ def _map_initializer_volume_size(jobset: SourceNode, work: SourceJob) -> None:
         for one in policy["templates"].items():
             size = one.at("spec", "resources", "requests", "storage")
             if one.at("metadata", "name").text() == "initializer" and work.before:
-                work.room = convert_memory(size.text()) or ""
+                work.room = convert_imported_memory(size.text()) or ""
                 policy.mapped("claims")

@@ -31,26 +31,26 @@ def build_parameter_mark(name: str) -> str:
     return f"GANGPLAN__{name}__PARAMETER"
 
 
-def convert_to_sweep(values: Mapping[str, Any], trials: Trials) -> dict[str, Any]:
+def convert_imported_job_to_sweep(values: Mapping[str, Any], trials: Trials) -> dict[str, Any]:
     """Convert the values of a job to those of a sweep.
 
     What a trial's template cannot have is left to the sweep.
     """
     template = {
-        name: _render_parameter_references(one)
+        name: _render_trial_parameter_references(one)
         for name, one in values.items()
         if name not in NOT_IN_SWEEP_TEMPLATE
     }
     return {"parameters": dict(trials.parameters), "maxConcurrent": trials.at_once, "template": template}
 
 
-def _render_parameter_references(value: Any) -> Any:
+def _render_trial_parameter_references(value: Any) -> Any:
     if isinstance(value, str):
         return _MARK.sub(lambda found: f"${{{{ parameters.{found[1]} }}}}", value)
     if isinstance(value, Mapping):
-        return {name: _render_parameter_references(one) for name, one in value.items()}
+        return {name: _render_trial_parameter_references(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_render_parameter_references(one) for one in value)
+        return type(value)(_render_trial_parameter_references(one) for one in value)
     return value
 
 

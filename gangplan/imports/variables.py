@@ -72,7 +72,7 @@ def script_in(words: Sequence[str]) -> int:
     return find_script_index(words, 0)
 
 
-def convert_kubelet_variables(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+def convert_kubelet_variables_for_shell(words: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Return the command with `$(NAME)` in its script as a shell reads it, if pods start with NAME set.
 
     The kubelet fills that in; in a run it would not if the container's own list has no variable of that name.
@@ -84,7 +84,7 @@ def convert_kubelet_variables(words: Sequence[str], known: Collection[str]) -> t
     return (*words[:at], text, *words[at + 1 :])
 
 
-def rewrite_command(
+def rewrite_imported_command(
     draft: SpecDraft, words: tuple[str, ...], framework: str, node: SourceNode
 ) -> tuple[str, ...]:
     """Return the command of a run: its script first sets the variables of the source's controller.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.groups import SourcePodGroup, group_into_roles
+from gangplan.imports.groups import SourcePodGroup, group_imported_pods_into_roles
 from gangplan.imports.layers import LayeredNode
 from gangplan.imports.mpijob import MPI_OPERATOR_VARIABLES
-from gangplan.imports.pods import SourceMount, SourcePod, SourceVolume, read_pod_template
+from gangplan.imports.pods import SourceMount, SourcePod, SourceVolume, read_imported_pod_template
 from gangplan.imports.policies import POD_GROUP_REASON
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import SourceError, SourceJob, SourceSetting
@@ -40,12 +40,12 @@ def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Source
     groups = [
         one
         for number, task in enumerate(spec["tasks"].items())
-        if (one := _read_task_pod_group(task, number, spec))
+        if (one := _read_volcano_task_pod_group(task, number, spec))
     ]
     if not groups:
         raise SourceError("no task of it has a container (spec.tasks[].template)")
     plugins = {key: node.texts() for key, node in spec["plugins"].fields()}
-    found = group_into_roles(groups, _find_mpi_master_task(plugins, groups))
+    found = group_imported_pods_into_roles(groups, _find_volcano_mpi_master_task(plugins, groups))
     start, framework = found.start, found.framework
     if "pytorch" in plugins and start == "plain":
         start, framework = "torch", "torch"
@@ -67,9 +67,9 @@ def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Source
     return work
 
 
-def _read_task_pod_group(task: SourceNode, number: int, spec: SourceNode) -> SourcePodGroup | None:
+def _read_volcano_task_pod_group(task: SourceNode, number: int, spec: SourceNode) -> SourcePodGroup | None:
     """Return the pods of a task; None if there are none."""
-    pod = read_pod_template(task["template"])
+    pod = read_imported_pod_template(task["template"])
     replicas = task["replicas"].count()
     count = 1 if replicas is None else replicas
     if pod is None or count < 1:
@@ -94,7 +94,9 @@ def _add_volcano_job_volumes(pod: SourcePod, spec: SourceNode) -> SourcePod:
     return replace(pod, main=main)
 
 
-def _find_mpi_master_task(plugins: dict[str, tuple[str, ...]], groups: Sequence[SourcePodGroup]) -> str:
+def _find_volcano_mpi_master_task(
+    plugins: dict[str, tuple[str, ...]], groups: Sequence[SourcePodGroup]
+) -> str:
     """Return the task that starts the MPI ranks, if the plugin names it."""
     if "mpi" not in plugins:
         return ""

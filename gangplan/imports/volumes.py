@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.amounts import convert_memory
+from gangplan.imports.amounts import convert_imported_memory
 from gangplan.imports.draft import SpecDraft, has_file_field
 from gangplan.imports.environment import suggest_team_reference
-from gangplan.imports.inline import map_inline
-from gangplan.imports.nfs import map_nfs
+from gangplan.imports.inline import map_inline_csi_volume
+from gangplan.imports.nfs import map_nfs_folder_to_team_volume
 from gangplan.imports.pods import SourceContainer, SourceMount, SourceVolume
 from gangplan.imports.workload import PodRole
 from gangplan.resolve.mounts import TAKEN_FOLDERS
@@ -24,7 +24,7 @@ _MODES = ("ReadWriteMany",)
 _MODE = 0o644
 
 
-def map_volumes(draft: SpecDraft, role: PodRole) -> None:
+def map_imported_volumes(draft: SpecDraft, role: PodRole) -> None:
     """Map what the container that trains mounts, then volumes that nothing mounts."""
     mounted: set[str] = set()
     for mount in role.pod.main.mounts:
@@ -86,7 +86,7 @@ def _map_volume_mount(draft: SpecDraft, mount: SourceMount) -> None:
 
 def _map_claim_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     source = volume.node["persistentVolumeClaim"]
-    name = _resolve_team_claim_name(draft, volume.reference, mount)
+    name = _map_source_claim_to_team_claim(draft, volume.reference, mount)
     if name is None:
         draft.ask(
             source,
@@ -115,7 +115,7 @@ def _map_claim_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume
         )
 
 
-def _resolve_team_claim_name(draft: SpecDraft, claim: str, mount: SourceMount) -> str | None:
+def _map_source_claim_to_team_claim(draft: SpecDraft, claim: str, mount: SourceMount) -> str | None:
     """Return the team's name of a claim; without one, suggest it. Return None for an invalid name."""
     for name, entry in draft.home.of_team.claims.items():
         if (entry.claim_name or name) == claim:
@@ -181,7 +181,7 @@ def _map_empty_dir_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVo
         mount.node["mountPath"].asked("no field of a spec asks for scratch space")
         return
     medium = "memory" if volume.reference == "Memory" else "disk"
-    size = convert_memory(source["sizeLimit"].text()) or ("1Gi" if medium == "memory" else "10Gi")
+    size = convert_imported_memory(source["sizeLimit"].text()) or ("1Gi" if medium == "memory" else "10Gi")
     _set_scratch_space(
         draft, mount, volume, {"size": size, "medium": medium, "path": path}, not source["sizeLimit"]
     )
@@ -206,7 +206,7 @@ def _set_scratch_space(
 
 def _map_ephemeral_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:
     claim = volume.node["ephemeral"]["volumeClaimTemplate"]["spec"]
-    size = convert_memory(claim["resources"]["requests"]["storage"].text())
+    size = convert_imported_memory(claim["resources"]["requests"]["storage"].text())
     if not has_file_field("scratch") or size is None:
         draft.ask(
             volume.node, "no field of a spec asks for a volume of the run's own", "Use a claim of the team."
@@ -259,12 +259,12 @@ _HANDLERS = {
     "emptyDir": _map_empty_dir_volume,
     "ephemeral": _map_ephemeral_volume,
     "configMap": _map_config_map_volume,
-    "csi": map_inline,
-    "nfs": map_nfs,
+    "csi": map_inline_csi_volume,
+    "nfs": map_nfs_folder_to_team_volume,
 }
 
 
-def list_mounts(container: SourceContainer) -> dict[str, str]:
+def list_imported_mounts(container: SourceContainer) -> dict[str, str]:
     """Return the volume at each folder, for comparisons."""
     return {
         mount.path: f"{mount.volume.kind} {mount.volume.reference}".strip()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import ToolError, UserError, build_refusal_error
+from gangplan.errors import ToolError, UserError, build_os_refusal_error
 from gangplan.starter.write import replace_file, write_new_files
 
 
@@ -40,5 +40,5 @@ def write_imported_files(
             with suppress(OSError):
                 (root / name).unlink()
         if isinstance(failed, OSError):
-            raise build_refusal_error(f"nothing was written: {failed.filename}", failed) from None
+            raise build_os_refusal_error(f"nothing was written: {failed.filename}", failed) from None
         raise

@@ -9,7 +9,7 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.command import ConvertedCommand
 from gangplan.imports.draft import SpecDraft
 from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable
-from gangplan.plan.words import find_unexpanded_names
+from gangplan.plan.words import find_unexpanded_command_variables
 from gangplan.rules.imports import IMPORT_TEMPLATE
 
 _MOST_WORDS = 128  # the most words of a command (spec/job.py); a script may have any number
@@ -20,13 +20,13 @@ _SETS = re.compile(
 )
 
 
-def set_spec_command(draft: SpecDraft, found: ConvertedCommand, node: SourceNode) -> None:
+def set_converted_command_in_spec(draft: SpecDraft, found: ConvertedCommand, node: SourceNode) -> None:
     """Put the command into the spec.
 
     Variables in words that no shell reads belong to a template, or are a mistake.
     """
     work = draft.work
-    if left := [] if draft.given_command else find_unexpanded_names(found.command):
+    if left := [] if draft.given_command else find_unexpanded_command_variables(found.command):
         names = " and ".join(f"${name}" for name in left)
         draft.refuse(
             IMPORT_TEMPLATE,

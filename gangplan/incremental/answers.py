@@ -148,7 +148,7 @@ class Question:
         return after
 
 
-def build_question(arguments: Sequence[str]) -> Question | None:
+def build_question_for_cached_answer(arguments: Sequence[str]) -> Question | None:
     """Return the question of a command line, or None if the answer does not follow from the workspace's
     files."""
     if not arguments or arguments[0] not in COMMANDS or "GITHUB_STEP_SUMMARY" in os.environ:
@@ -158,10 +158,10 @@ def build_question(arguments: Sequence[str]) -> Question | None:
     if any(one.startswith(_ELSEWHERE) or _TO_FILE.match(one) for one in arguments):
         return None
     try:
-        root = _find_workspace_root(arguments)
+        root = _find_workspace_root_of_question(arguments)
         if root is None:
             return None
-        key = _compute_question_digest(root, arguments)
+        key = _digest_question_for_cached_answer(root, arguments)
         store = RecordStore(root)
         if key is None or store.folder is None:
             return None
@@ -171,7 +171,7 @@ def build_question(arguments: Sequence[str]) -> Question | None:
         return None
 
 
-def _find_workspace_root(arguments: Sequence[str]) -> str | None:
+def _find_workspace_root_of_question(arguments: Sequence[str]) -> str | None:
     """Return the workspace, as `commands.common.build_request` finds it; None if that is unsure."""
     start = os.getcwd()
     for index, one in enumerate(arguments):
@@ -189,7 +189,7 @@ def _find_workspace_root(arguments: Sequence[str]) -> str | None:
         folder = above
 
 
-def _compute_question_digest(root: str, arguments: Sequence[str]) -> str | None:
+def _digest_question_for_cached_answer(root: str, arguments: Sequence[str]) -> str | None:
     """Return a digest of the question; None if it names files that are not looked at."""
     folder = os.getcwd()
     parts: list[object] = [folder, root, *arguments]
@@ -250,7 +250,7 @@ def _list_tool_file_states() -> list[str]:
         except OSError:
             versions = []
         paths += [os.path.join(cache, name, version, name) for version in versions]
-    return [f"{path} {said}" for path in paths if (said := _describe_file_state(path))]
+    return [f"{path} {said}" for path in paths if (said := _describe_file_state_for_cached_answer(path))]
 
 
 def _list_package_file_states() -> list[str]:
@@ -258,11 +258,14 @@ def _list_package_file_states() -> list[str]:
     found = [find_package_folder(), *list_installed_versions()]
     for parent, folders, names in os.walk(found[0], followlinks=True):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        found += [f"{name} {_describe_file_state(os.path.join(parent, name))}" for name in sorted(names)]
+        found += [
+            f"{name} {_describe_file_state_for_cached_answer(os.path.join(parent, name))}"
+            for name in sorted(names)
+        ]
     return found
 
 
-def _describe_file_state(path: str) -> str:
+def _describe_file_state_for_cached_answer(path: str) -> str:
     """Return what distinguishes one state of a file from another; empty if there is no file."""
     try:
         own = os.stat(path)

@@ -94,7 +94,9 @@ def look_at_folders(
         if known is not None and known[0] == said:
             content = known[1]
         else:
-            content = digest_folder({name: digest_path(os.path.join(root, path, name)) for name in names})
+            content = digest_folder(
+                {name: digest_path_to_detect_changes(os.path.join(root, path, name)) for name in names}
+            )
             found.read += len(names)
         found.contents[path] = content
         if newest + (TICK_NS if newest % 1_000_000_000 else COARSE_NS) < found.began:
@@ -176,7 +178,7 @@ def digest_folder(files: Mapping[str, str]) -> str:
     return sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def digest_path(path: str) -> str:
+def digest_path_to_detect_changes(path: str) -> str:
     """Return the digest of a path: a file's bytes, the target of a link, or the type of anything else.
 
     A file that is larger than any that is read here is identified by what the system says about it. Raises

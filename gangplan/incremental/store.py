@@ -38,7 +38,7 @@ MOST_ANSWERS = 64
 MOST_ANSWER_BYTES = 256_000_000
 
 
-def folder_of(root: str) -> str | None:
+def find_cache_folder_of_workspace(root: str) -> str | None:
     """Return the folder of the cache, or None if it or its parent is a link: it could lead anywhere."""
     path = root
     for part in CACHE_FOLDER.split("/"):
@@ -55,7 +55,7 @@ class RecordStore:
 
     def __init__(self, root: str) -> None:
         self.secret = read_seal_key() or b""
-        self.folder = folder_of(root) if self.secret else None
+        self.folder = find_cache_folder_of_workspace(root) if self.secret else None
 
     def get(self, name: str) -> Any:
         """Return what a record holds; None if there is no record, or if gangplan did not write it."""

@@ -11,7 +11,7 @@ from gangplan.kueue.flavors import (
     WORST_FIT,
     FlavorFit,
     FlavorMode,
-    find_quota_mode,
+    find_flavor_quota_mode,
     is_preferred_flavor,
     should_try_next_flavor,
 )
@@ -48,7 +48,7 @@ class _Choice:
     tried: int = -1
 
 
-def assign_flavors(state: SchedulingState, asking: PendingWorkload) -> Assignment:
+def assign_flavors_to_podsets(state: SchedulingState, asking: PendingWorkload) -> Assignment:
     """Assign flavors to all pod sets in order, each after the usage of those before (`assignFlavors`)."""
     found, queue = Assignment(), state.queue(asking.queue)
     start = _find_flavor_search_start(state, asking)
@@ -102,7 +102,7 @@ def _choose_podset_flavors(
         if not wanted:
             continue
         first = start[place] + 1 if start and place < len(start) else 0
-        choice = _choose_flavor_for_group(state, asking, podset, group, wanted, so_far, first)
+        choice = _choose_flavor_for_resource_group(state, asking, podset, group, wanted, so_far, first)
         if choice is None:
             return None, tuple([-1] * len(groups))
         choices.append(choice)
@@ -110,7 +110,7 @@ def _choose_podset_flavors(
     return choices, tuple(row)
 
 
-def _choose_flavor_for_group(
+def _choose_flavor_for_resource_group(
     state: SchedulingState,
     asking: PendingWorkload,
     podset: Podset,
@@ -151,9 +151,11 @@ def _compute_flavor_fit(
     queue, is_fair = state.queue(asking.queue), state.setup.fair_sharing
     for resource, amount in wanted.items():
         key = state.tree.index[flavor, resource]
-        mode, height = find_quota_mode(state.tree, queue, key, so_far.usage.get(key, 0) + amount, is_fair)
+        mode, height = find_flavor_quota_mode(
+            state.tree, queue, key, so_far.usage.get(key, 0) + amount, is_fair
+        )
         if mode is FlavorMode.NO_CANDIDATES:
-            mode, height = _compute_fit_after_preemption(
+            mode, height = _compute_flavor_fit_after_preemption(
                 state, asking, key, so_far.usage.get(key, 0) + amount
             )
         if is_preferred_flavor(worst, (mode, height), queue.fungibility, state.setup.kueue):
@@ -164,7 +166,7 @@ def _compute_flavor_fit(
     return choice, worst
 
 
-def _compute_fit_after_preemption(
+def _compute_flavor_fit_after_preemption(
     state: SchedulingState, asking: PendingWorkload, key: int, amount: int
 ) -> tuple[FlavorMode, int]:
     """Return the mode and height of borrowing that preemption gives one flavor and resource alone."""

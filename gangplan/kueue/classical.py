@@ -20,10 +20,10 @@ class _Candidate:
     without_borrowing: bool = False
 
 
-def find_classical_targets(attempt: Attempt) -> list[AdmittedWorkload]:
+def find_classical_preemption_targets(attempt: Attempt) -> list[AdmittedWorkload]:
     """Return the runs that would be preempted (`classicalPreemptions`); empty if preemption does not help."""
     rules = attempt.state.queue(attempt.queue).preemption
-    near, far = _list_reclaim_candidates(attempt)
+    near, far = _list_cohort_reclaim_candidates(attempt)
     own = [
         _Candidate(one, -1)
         for one in attempt.state.holdings[attempt.queue].values()
@@ -42,19 +42,19 @@ def find_classical_targets(attempt: Attempt) -> list[AdmittedWorkload]:
     else:
         ways = (True, False)
     for borrowing in ways:
-        chosen = _choose_preemption_targets(attempt, [*near, *far, *own], borrowing)
+        chosen = _choose_classical_preemption_targets(attempt, [*near, *far, *own], borrowing)
         if chosen:
             return chosen
     return []
 
 
-def _choose_preemption_targets(
+def _choose_classical_preemption_targets(
     attempt: Attempt, candidates: list[_Candidate], borrowing: bool
 ) -> list[AdmittedWorkload]:
     tree = attempt.state.tree
     chosen: list[AdmittedWorkload] = []
     for candidate in candidates:
-        if not _is_valid(attempt, candidate, borrowing):
+        if not _is_valid_preemption_candidate(attempt, candidate, borrowing):
             continue
         tree.remove(candidate.holding.queue, candidate.holding.usage)
         chosen.append(candidate.holding)
@@ -66,7 +66,7 @@ def _choose_preemption_targets(
     return []
 
 
-def _is_valid(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
+def _is_valid_preemption_candidate(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
     """Return whether a candidate's queue, and its cohorts below the common one, still borrow."""
     queue = candidate.holding.queue
     if queue == attempt.queue:
@@ -84,7 +84,7 @@ def _is_valid(attempt: Attempt, candidate: _Candidate, borrowing: bool) -> bool:
     return True
 
 
-def _list_reclaim_candidates(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
+def _list_cohort_reclaim_candidates(attempt: Attempt) -> tuple[list[_Candidate], list[_Candidate]]:
     """Return the candidates of other queues: those with a hierarchical advantage of the run, and the rest."""
     near: list[_Candidate] = []
     far: list[_Candidate] = []
@@ -96,7 +96,7 @@ def _list_reclaim_candidates(attempt: Attempt) -> tuple[list[_Candidate], list[_
     done = -1
     for cohort in tree.above(attempt.queue):
         into = near if has_right else far
-        _collect_cohort_candidates(
+        _collect_cohort_preemption_candidates(
             attempt, cohort, cohort, done, _build_no_borrowing_predicate(attempt, has_right), into
         )
         fits, rest = tree.fits_own(cohort, rest)
@@ -119,7 +119,7 @@ def _build_no_borrowing_predicate(attempt: Attempt, has_right: bool) -> Callable
     return binds
 
 
-def _collect_cohort_candidates(
+def _collect_cohort_preemption_candidates(
     attempt: Attempt,
     cohort: int,
     common: int,
@@ -134,7 +134,7 @@ def _collect_cohort_candidates(
         if child in (done, attempt.queue) or tree.is_within(child, attempt.needs):
             continue
         if child >= tree.count:
-            _collect_cohort_candidates(attempt, child, common, done, binds, into)
+            _collect_cohort_preemption_candidates(attempt, child, common, done, binds, into)
             continue
         into += [
             _Candidate(one, common, binds(one))

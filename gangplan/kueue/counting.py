@@ -14,7 +14,7 @@ from gangplan.model.manager import ManagerSettings
 from gangplan.model.support import KueueLine
 
 
-def transform_requests(
+def apply_kueue_resource_transformations(
     requests: Mapping[str, int], manager: ManagerSettings, kueue: KueueLine
 ) -> dict[str, int]:
     """Return the requests of a pod, in billionths, as quota counts them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from gangplan.kueue.assigner import Assignment, assign_flavors
+from gangplan.kueue.assigner import Assignment, assign_flavors_to_podsets
 from gangplan.kueue.pending import PendingQueue
 from gangplan.kueue.preemption import find_preemption_targets
 from gangplan.kueue.state import AdmittedWorkload, PendingWorkload, SchedulingState
@@ -38,7 +38,7 @@ class Cycle:
     is_maybe: bool = False
 
 
-def run_cycle(state: SchedulingState, queues: list[PendingQueue]) -> Cycle:
+def run_kueue_scheduling_cycle(state: SchedulingState, queues: list[PendingQueue]) -> Cycle:
     """Schedule every head once (`schedule`). Admitted runs leave their queues and are counted in the tree.
 
     Preempted runs are only returned: they hold their quota until their pods are gone.
@@ -65,7 +65,7 @@ def _nominate_workload(state: SchedulingState, asking: PendingWorkload) -> _Entr
         # The skipped search would end at the last flavor, so the next one starts at the first.
         asking.tried = None
         return _Entry(asking, Assignment(fits=False, is_possible=False), [])
-    found = assign_flavors(state, asking)
+    found = assign_flavors_to_podsets(state, asking)
     asking.tried, asking.tried_in = tuple(found.tried), state.cycle
     asking.tried_at = state.generation[asking.queue]
     if found.fits or not found.is_possible:
@@ -103,14 +103,14 @@ def _process_nominated_workload(
         return
     if not found.fits and not entry.targets:
         if state.queue(asking.queue).preemption.reclaim != "Any":
-            kept = _compute_reserved_quota(state, entry)
+            kept = _compute_quota_reserved_for_workload(state, entry)
             state.tree.add(asking.queue, kept)
             reserved.append((asking.queue, kept))
         _requeue_workload(pending, entry, result)
         return
     going = {id(one): one for one in (*result.preempted, *entry.targets)}
     is_taken = len(going) < len(result.preempted) + len(entry.targets)
-    if is_taken or not _fits_without(state, entry, list(going.values())):
+    if is_taken or not _fits_without_preempted_workloads(state, entry, list(going.values())):
         # Another entry took the quota first; Kueue tries again at once.
         result.is_maybe = True
         if not state.setup.kueue.keeps_progress:
@@ -135,7 +135,9 @@ def _requeue_workload(pending: PendingQueue, entry: _Entry, result: Cycle) -> No
         result.is_news = True
 
 
-def _fits_without(state: SchedulingState, entry: _Entry, gone: list[AdmittedWorkload]) -> bool:
+def _fits_without_preempted_workloads(
+    state: SchedulingState, entry: _Entry, gone: list[AdmittedWorkload]
+) -> bool:
     for one in gone:
         state.tree.remove(one.queue, one.usage)
     fits = state.tree.fits(entry.asking.queue, entry.found.usage)
@@ -144,7 +146,7 @@ def _fits_without(state: SchedulingState, entry: _Entry, gone: list[AdmittedWork
     return fits
 
 
-def _compute_reserved_quota(state: SchedulingState, entry: _Entry) -> dict[int, int]:
+def _compute_quota_reserved_for_workload(state: SchedulingState, entry: _Entry) -> dict[int, int]:
     """Return the quota reserved for a waiting run that cannot reclaim any, so that none overtakes it."""
     tree, queue = state.tree, entry.asking.queue
     kept = {}
@@ -171,7 +173,9 @@ def _iterate_fair_sharing_order(state: SchedulingState, entries: list[_Entry]) -
         queue = next(iter(left))
         root = tree.root(queue)
         if root != queue:
-            winner = _find_fair_share_winner(state, root, left, _compute_fair_share_ranks(state, root, left))
+            winner = _find_fair_sharing_winner(
+                state, root, left, _compute_fair_sharing_ranks(state, root, left)
+            )
             queue = winner.asking.queue if winner else queue
         yield left.pop(queue)
 
@@ -179,7 +183,7 @@ def _iterate_fair_sharing_order(state: SchedulingState, entries: list[_Entry]) -
 Ranks = dict[tuple[int, int], tuple[bool, ShareRank]]  # cohort, queue -> whether it borrows, share
 
 
-def _compute_fair_share_ranks(state: SchedulingState, root: int, left: dict[int, _Entry]) -> Ranks:
+def _compute_fair_sharing_ranks(state: SchedulingState, root: int, left: dict[int, _Entry]) -> Ranks:
     """Return the share of each node on the path to the root, as if its entry were admitted."""
     tree, ranks = state.tree, {}
     own_first = state.setup.kueue.puts_own_first
@@ -198,13 +202,13 @@ def _compute_fair_share_ranks(state: SchedulingState, root: int, left: dict[int,
     return ranks
 
 
-def _find_fair_share_winner(
+def _find_fair_sharing_winner(
     state: SchedulingState, cohort: int, left: dict[int, _Entry], ranks: Ranks
 ) -> _Entry | None:
     tree = state.tree
     best: _Entry | None = None
     children = tree.children[cohort]
-    deep = [_find_fair_share_winner(state, child, left, ranks) for child in children if child >= tree.count]
+    deep = [_find_fair_sharing_winner(state, child, left, ranks) for child in children if child >= tree.count]
     for entry in (*deep, *(left.get(child) for child in children if child < tree.count)):
         if entry is not None and (
             best is None

@@ -15,16 +15,16 @@ from gangplan.kueue.state import AdmittedWorkload
 from gangplan.kueue.tree import LEAST_SHARE, ShareRank
 
 
-def find_fair_targets(attempt: Attempt) -> list[AdmittedWorkload]:
+def find_fair_preemption_targets(attempt: Attempt) -> list[AdmittedWorkload]:
     """Return the runs that would be preempted (`fairPreemptions`); empty if preemption does not help."""
-    candidates = sorted(_list_preemption_candidates(attempt), key=attempt.order)
+    candidates = sorted(_list_fair_preemption_candidates(attempt), key=attempt.order)
     if not candidates:
         return []
     tree, strategies = attempt.state.tree, attempt.state.setup.strategies
     tree.add(attempt.queue, attempt.usage)
-    fits, chosen, retry = _apply_first_fair_strategy(attempt, candidates, strategies[0])
+    fits, chosen, retry = _apply_first_fair_sharing_strategy(attempt, candidates, strategies[0])
     if not fits and len(strategies) > 1:
-        fits = _apply_second_fair_strategy(attempt, retry, chosen)
+        fits = _apply_second_fair_sharing_strategy(attempt, retry, chosen)
     tree.remove(attempt.queue, attempt.usage)
     if not fits:
         restore_usage(attempt, chosen)
@@ -34,7 +34,7 @@ def find_fair_targets(attempt: Attempt) -> list[AdmittedWorkload]:
     return chosen
 
 
-def _list_preemption_candidates(attempt: Attempt) -> Iterator[AdmittedWorkload]:
+def _list_fair_preemption_candidates(attempt: Attempt) -> Iterator[AdmittedWorkload]:
     state, tree, queue = attempt.state, attempt.state.tree, attempt.queue
     rules = state.queue(queue).preemption
     for one in state.holdings[queue].values():
@@ -56,7 +56,7 @@ def _fits_without_own_usage(attempt: Attempt) -> bool:
     return fits
 
 
-def _apply_first_fair_strategy(
+def _apply_first_fair_sharing_strategy(
     attempt: Attempt, candidates: list[AdmittedWorkload], strategy: str
 ) -> tuple[bool, list[AdmittedWorkload], list[AdmittedWorkload]]:
     tree, queue = attempt.state.tree, attempt.queue
@@ -94,7 +94,7 @@ def _apply_first_fair_strategy(
     return False, chosen, retry
 
 
-def _apply_second_fair_strategy(
+def _apply_second_fair_sharing_strategy(
     attempt: Attempt, retry: list[AdmittedWorkload], chosen: list[AdmittedWorkload]
 ) -> bool:
     """Apply rule S2-b: take at most one more run of each queue whose share is larger than the preemptor's."""

@@ -28,7 +28,7 @@ FlavorFit = tuple[FlavorMode, float]  # mode, and the height of borrowing in the
 WORST_FIT: FlavorFit = (FlavorMode.NO_FIT, inf)
 
 
-def find_quota_mode(
+def find_flavor_quota_mode(
     tree: QuotaTree, queue: ClusterQueue, key: int, amount: int, is_fair: bool
 ) -> tuple[FlavorMode, int]:
     """Return the mode of one flavor and resource, and the height of borrowing (`fitsResourceQuota`).

@@ -6,8 +6,8 @@ Ported from `getTargets` in pkg/scheduler/preemption/preemption.go of Kueue v0.1
 from __future__ import annotations
 
 from gangplan.kueue.attempt import Attempt
-from gangplan.kueue.classical import find_classical_targets
-from gangplan.kueue.fair import find_fair_targets
+from gangplan.kueue.classical import find_classical_preemption_targets
+from gangplan.kueue.fair import find_fair_preemption_targets
 from gangplan.kueue.state import AdmittedWorkload, PendingWorkload, SchedulingState
 
 
@@ -21,4 +21,8 @@ def find_preemption_targets(
     if not state.has_candidates(asking):
         return []
     attempt = Attempt(state, asking, usage, needs)
-    return find_fair_targets(attempt) if state.setup.fair_sharing else find_classical_targets(attempt)
+    return (
+        find_fair_preemption_targets(attempt)
+        if state.setup.fair_sharing
+        else find_classical_preemption_targets(attempt)
+    )

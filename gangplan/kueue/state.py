@@ -135,7 +135,7 @@ class SchedulingState:
         return self._borrowers[root]
 
 
-def equivalence_key_of(run: KueueWorkload) -> tuple[object, ...]:
+def workload_equivalence_key_of(run: KueueWorkload) -> tuple[object, ...]:
     """Return the key of runs that are equal to the scheduler: pods and priority.
 
     See `computeSchedulingHash`, v0.18.2 and later.
@@ -147,7 +147,9 @@ def _build_podset_key(podset: Podset) -> tuple[object, ...]:
     return podset.name, podset.count, tuple(sorted(podset.amounts.items())), podset.flavors
 
 
-def list_workload_requests(tree: QuotaTree, queue: ClusterQueue, run: KueueWorkload) -> WorkloadRequests:
+def list_podset_requests_by_flavor(
+    tree: QuotaTree, queue: ClusterQueue, run: KueueWorkload
+) -> WorkloadRequests:
     """Return the requests of each pod set in each flavor that its pods fit, by group; devices come first.
 
     Computed once for the shortcut in `cycle.py`, which Kueue does not have.

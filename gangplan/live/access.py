@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 
 from gangplan import __version__
 from gangplan.errors import ToolError
-from gangplan.live.contexts import ContextChoice, choose_context
-from gangplan.live.rights import Right, explain_missing_right, find_needed_right
+from gangplan.live.contexts import ContextChoice, choose_kubeconfig_context
+from gangplan.live.rights import Right, explain_missing_cluster_right, find_right_for_api_request
 
 INSTALL = 'Install it next to gangplan: pip install "gangplan[cluster]"'
 # The authoriser's message (Kubernetes, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
@@ -53,7 +53,7 @@ class ForbiddenError(ApiRefusedError):
     def __init__(self, body: Mapping[str, Any], wanted: ContextChoice, context: str, right: Right) -> None:
         super().__init__(403, body, context)
         self.right = right
-        self.message, self.help = explain_missing_right(right, wanted.needs, context, wanted.purpose)
+        self.message, self.help = explain_missing_cluster_right(right, wanted.needs, context, wanted.purpose)
 
 
 class Access:
@@ -182,7 +182,7 @@ class Access:
             )
         words = str(said.get("message"))
         if response.status == 403 and (match := _RBAC.search(words)):
-            right = find_needed_right(method, path, match["verb"])
+            right = find_right_for_api_request(method, path, match["verb"])
             raise ForbiddenError(said, self.wanted, self.context, right)
         raise ApiRefusedError(response.status, said, self.context)
 
@@ -239,7 +239,7 @@ def connect_to_cluster(wanted: ContextChoice, kind: type[OpenAccess] = Access) -
         raise ToolError(f"the kubeconfig cannot be read: {_shorten_error_text(error)}", _NO_FILE) from None
     if names is None:
         raise ToolError(f"there is no kubeconfig: {files} does not exist", _NO_FILE)
-    context = choose_context(wanted, names)
+    context = choose_kubeconfig_context(wanted, names)
     configuration: Any = client.Configuration()
     heard = _Heard()
     root = logging.getLogger()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.live.access import Access, ApiRefusedError, ForbiddenError
-from gangplan.live.refusals import NoVerdict, Refuser, ServerRefusal, parse_refusals
+from gangplan.live.refusals import NoVerdict, Refuser, ServerRefusal, parse_server_refusals
 from gangplan.live.served import KindCatalog, ServedKind
 from gangplan.objects import Body, ref_of
 from gangplan.provenance.lines import RenderedFile
@@ -75,7 +75,7 @@ def build_dry_run_questions(files: Sequence[RenderedFile]) -> list[DryRunQuestio
     ]
 
 
-def ask_server(access: Access, asked: Sequence[DryRunQuestion]) -> list[DryRunVerdict]:
+def ask_for_dry_run_verdicts(access: Access, asked: Sequence[DryRunQuestion]) -> list[DryRunVerdict]:
     """Return the server's verdict on each object, in the same order.
 
     Raises ToolError; ForbiddenError if no object may be asked about.
@@ -107,14 +107,14 @@ def _request_dry_run_verdict(
         if error.status in (429, 503, 504):
             raise
         given = error if isinstance(error, ForbiddenError) else None
-        return DryRunVerdict(question, tuple(parse_refusals(error)), (), given)
+        return DryRunVerdict(question, tuple(parse_server_refusals(error)), (), given)
 
 
 def report_dry_run_verdicts(cluster: ClusterFile, verdicts: Sequence[DryRunVerdict]) -> list[Finding]:
     """Return refusals and warnings at the lines that cause them, and one finding per reason for objects
     without a verdict."""
     found = [finding for one in verdicts for finding in _check_dry_run_verdict(cluster.name, one)]
-    return [*found, *_check_unasked_objects(cluster, verdicts)]
+    return [*found, *_report_objects_without_dry_run(cluster, verdicts)]
 
 
 def _check_dry_run_verdict(cluster: str, verdict: DryRunVerdict) -> Iterator[Finding]:
@@ -139,7 +139,9 @@ def _build_dry_run_finding(
     return Finding(rule, where, message, help, str(ref), format_path(path), clusters=(cluster,))
 
 
-def _check_unasked_objects(cluster: ClusterFile, verdicts: Sequence[DryRunVerdict]) -> Iterator[Finding]:
+def _report_objects_without_dry_run(
+    cluster: ClusterFile, verdicts: Sequence[DryRunVerdict]
+) -> Iterator[Finding]:
     reasons: dict[tuple[NoVerdict, str], list[DryRunVerdict]] = {}
     for verdict in verdicts:
         for one in verdict.refusals:
@@ -148,14 +150,14 @@ def _check_unasked_objects(cluster: ClusterFile, verdicts: Sequence[DryRunVerdic
                 reasons.setdefault((one.by, name), []).append(verdict)
     for (by, name), those in reasons.items():
         count = f"{len(those)} object{'' if len(those) == 1 else 's'}"
-        words, help, is_bad = _explain_missing_verdict(by, name)
+        words, help, is_bad = _explain_missing_dry_run_verdict(by, name)
         given = next((one.refusal.help for one in those if one.refusal is not None), None)
         message = (
             f"{cluster.name} was not asked about {count}: {words} (first {ref_of(those[0].question.body)})"
         )
         yield Finding(
             SERVER_UNASKED,
-            _locate_missing_verdict(cluster, by, those[0]),
+            _locate_missing_dry_run_verdict(cluster, by, those[0]),
             message,
             given or help,
             clusters=(cluster.name,),
@@ -163,7 +165,7 @@ def _check_unasked_objects(cluster: ClusterFile, verdicts: Sequence[DryRunVerdic
         )
 
 
-def _explain_missing_verdict(by: NoVerdict, name: str) -> tuple[str, str, bool]:
+def _explain_missing_dry_run_verdict(by: NoVerdict, name: str) -> tuple[str, str, bool]:
     """Return words, help, and whether a sync would fail for the same reason."""
     if by is NoVerdict.NAMESPACE:
         return f"namespace {name} is not there yet", "Sync the team first, then ask again.", False
@@ -179,7 +181,7 @@ def _explain_missing_verdict(by: NoVerdict, name: str) -> tuple[str, str, bool]:
     return words, "Its verdict comes with the sync, or once the runtime is on the cluster.", False
 
 
-def _locate_missing_verdict(cluster: ClusterFile, by: NoVerdict, verdict: DryRunVerdict) -> Location:
+def _locate_missing_dry_run_verdict(cluster: ClusterFile, by: NoVerdict, verdict: DryRunVerdict) -> Location:
     if by is NoVerdict.NAMESPACE:
         team = (verdict.question.body["metadata"].get("labels") or {}).get("gangplan.dev/team", "")
         if team in cluster.spec.teams:

@@ -28,7 +28,7 @@ class ContextChoice:
     is_in_cluster: bool = False  # --in-cluster
 
 
-def choose_context(wanted: ContextChoice, names: Sequence[str]) -> str:
+def choose_kubeconfig_context(wanted: ContextChoice, names: Sequence[str]) -> str:
     """Return the context: the flag's, the cluster file's, the one with the cluster's name, or the only one.
 
     Never the current one: that may be another cluster. Raises UserError and ToolError.

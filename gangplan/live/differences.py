@@ -12,7 +12,7 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.model.quantity import Quantity, QuantityError, parse_quantity
 from gangplan.model.support import KUEUE_LINES, TRAINER_LINES
 from gangplan.model.version import parse_version
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.rules.live import (
     OBSERVED_CLASS,
     OBSERVED_KIND,
@@ -21,7 +21,7 @@ from gangplan.rules.live import (
     OBSERVED_VERSION,
 )
 from gangplan.rules.model import ERROR, NOTE, Rule, Severity
-from gangplan.spec.nodes import NodePool, find_resource_field
+from gangplan.spec.nodes import NodePool, find_spec_field_of_resource
 from gangplan.workspace import ClusterFile
 
 # Component names in `versions` of a cluster file, and their usual names.
@@ -62,18 +62,18 @@ class _Reporter:
         return Finding(rule, where, f"{message}{when}", help, clusters=(self.file.name,), level=level)
 
 
-def compare_snapshot(file: ClusterFile, snapshot: Snapshot) -> list[Finding]:
+def compare_snapshot_with_cluster_file(file: ClusterFile, snapshot: Snapshot) -> list[Finding]:
     """Return where a cluster's snapshot differs from its file. What could not be seen is left out."""
     report = _Reporter(file, snapshot)
-    found = [*_check_observed_versions(report), *_check_served_kinds(report)]
+    found = [*_check_live_versions(report), *_check_live_served_kinds(report)]
     if snapshot.saw("nodes"):
-        found += [*_check_node_pools(report), *_check_topology_labels(report)]
-    return [*found, *_check_observed_classes(report)]
+        found += [*_check_live_node_pools(report), *_check_live_topology_labels(report)]
+    return [*found, *_check_live_classes(report)]
 
 
-def _check_observed_versions(report: _Reporter) -> Iterator[Finding]:
+def _check_live_versions(report: _Reporter) -> Iterator[Finding]:
     stated: dict[str, str] = report.file.spec.versions.model_dump(by_alias=True, exclude_none=True)
-    platform = resolve_platform(report.file)
+    platform = resolve_platform_of_cluster_file(report.file)
     implied = {**stated, "jobset": str(platform.jobset)}
     for name, title in _NAMES.items():
         seen, said = report.snapshot.versions.get(name), implied.get(name)
@@ -100,9 +100,9 @@ def _check_observed_versions(report: _Reporter) -> Iterator[Finding]:
             yield report(OBSERVED_VERSION, path, message, help, NOTE)
 
 
-def _check_served_kinds(report: _Reporter) -> Iterator[Finding]:
+def _check_live_served_kinds(report: _Reporter) -> Iterator[Finding]:
     """Yield findings about kinds, versions and fields that runs need."""
-    platform = resolve_platform(report.file)
+    platform = resolve_platform_of_cluster_file(report.file)
     needed = [
         ("trainer", TRAINJOB.resource, _TRAINER_API),
         ("trainer", f"trainingruntimes.{TRAINJOB.group}", _TRAINER_API),
@@ -126,12 +126,12 @@ def _check_served_kinds(report: _Reporter) -> Iterator[Finding]:
     if gang is not None and gang not in report.snapshot.crds:
         message = f"the cluster does not serve {gang}, which gang: {report.file.spec.gang} needs"
         yield report(OBSERVED_KIND, ("gang",), message, "Install it first, or correct gang.")
-    yield from _check_trainjob_fields(report)
+    yield from _check_live_trainjob_fields(report)
 
 
-def _check_trainjob_fields(report: _Reporter) -> Iterator[Finding]:
+def _check_live_trainjob_fields(report: _Reporter) -> Iterator[Finding]:
     """Yield a finding if the TrainJob's fields differ between the stated Trainer line and the cluster's."""
-    line = TRAINER_LINES.get(resolve_platform(report.file).trainer.line)
+    line = TRAINER_LINES.get(resolve_platform_of_cluster_file(report.file).trainer.line)
     fields = report.snapshot.fields.get(TRAINJOB.kind)
     if line is None or not fields:
         return
@@ -150,7 +150,7 @@ def _check_trainjob_fields(report: _Reporter) -> Iterator[Finding]:
     yield report(OBSERVED_KIND, ("versions", "trainer"), message, "Write the version that is installed.")
 
 
-def _check_node_pools(report: _Reporter) -> Iterator[Finding]:
+def _check_live_node_pools(report: _Reporter) -> Iterator[Finding]:
     seen = {str(one["pool"]): one for one in report.snapshot.nodes}
     for name, pool in report.file.spec.node_pools.items():
         path = ("nodePools", name)
@@ -162,9 +162,9 @@ def _check_node_pools(report: _Reporter) -> Iterator[Finding]:
                 help = "Correct its labels and GPUs, or write count: 0."
                 yield report(OBSERVED_NODES, path, message, help, key=True)
             continue
-        yield from _check_pool_node_count(report, name, pool, body)
-        yield from _check_pool_resources(report, name, pool, body["allocatable"])
-        yield from _check_pool_taints(report, name, pool, body)
+        yield from _check_live_pool_node_count(report, name, pool, body)
+        yield from _check_live_pool_resources(report, name, pool, body["allocatable"])
+        yield from _check_live_pool_taints(report, name, pool, body)
     if "" in seen:
         count = seen[""]["count"]
         message = (
@@ -173,7 +173,7 @@ def _check_node_pools(report: _Reporter) -> Iterator[Finding]:
         yield report(OBSERVED_NODES, ("nodePools",), message, "Describe them as a pool.", NOTE, key=True)
 
 
-def _check_pool_node_count(
+def _check_live_pool_node_count(
     report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]
 ) -> Iterator[Finding]:
     path, count = ("nodePools", name, "count"), body["count"]
@@ -193,7 +193,7 @@ def _check_pool_node_count(
         yield report(OBSERVED_NODES, path, message, help, NOTE)
 
 
-def _check_pool_resources(
+def _check_live_pool_resources(
     report: _Reporter, name: str, pool: NodePool, offered: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Finding]:
     wanted: list[tuple[tuple[str | int, ...], str, Quantity]] = [
@@ -207,7 +207,9 @@ def _check_pool_resources(
     for index, rail in enumerate(pool.rails):
         own = ("rdma", index, "count") if isinstance(pool.rdma, tuple) else ("rdma", "count")
         wanted.append((own, rail.resource, Quantity.of(rail.count)))
-    wanted += [(find_resource_field(resource), resource, amount) for resource, amount in pool.others.items()]
+    wanted += [
+        (find_spec_field_of_resource(resource), resource, amount) for resource, amount in pool.others.items()
+    ]
     for place, resource, stated in wanted:
         least = _parse_quantity_or_zero(offered.get(resource, {}).get("least", "0"))
         is_device = resource not in ("cpu", "memory", "ephemeral-storage")
@@ -227,7 +229,7 @@ def _parse_quantity_or_zero(text: str) -> Quantity:
         return Quantity(0)
 
 
-def _check_pool_taints(
+def _check_live_pool_taints(
     report: _Reporter, name: str, pool: NodePool, body: Mapping[str, Any]
 ) -> Iterator[Finding]:
     stated = {(one.key, one.effect) for one in pool.taints}
@@ -249,7 +251,7 @@ def _check_pool_taints(
         yield report(OBSERVED_NODES, path, message, help, NOTE, key=True)
 
 
-def _check_topology_labels(report: _Reporter) -> Iterator[Finding]:
+def _check_live_topology_labels(report: _Reporter) -> Iterator[Finding]:
     spec = report.file.spec
     placed = {name for name, pool in spec.node_pools.items() if pool.topology} or {*spec.node_pools}
     count = sum(one["count"] for one in report.snapshot.nodes if one["pool"] in placed)
@@ -267,7 +269,7 @@ def _check_topology_labels(report: _Reporter) -> Iterator[Finding]:
             yield report(OBSERVED_TOPOLOGY, ("topology", index, "nodes"), message, help, NOTE)
 
 
-def _check_observed_classes(report: _Reporter) -> Iterator[Finding]:
+def _check_live_classes(report: _Reporter) -> Iterator[Finding]:
     spec, snapshot = report.file.spec, report.snapshot
     if snapshot.saw("storageclasses.storage.k8s.io"):
         for name, one in spec.storage_classes.items():

@@ -28,7 +28,7 @@ _LAUNCHER, _CONTAINER = "launcher", "node"  # plan/names; templates/runtime.yaml
 MOST = MAX_CONNECTIONS
 
 
-def list_log_rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
+def list_rights_to_read_logs(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
     """Return the rights that reading logs in a namespace needs."""
     return (
         Right("", "pods", "list", namespace),
@@ -77,7 +77,7 @@ class Source:
     is_previous_container: bool = False
 
 
-def list_run_pods(
+def list_live_run_pods(
     access: Access, namespace: str, run: str, made: Sequence[Backend] = (TRAINJOB,)
 ) -> list[Body]:
     """Return the pods of a run, which may be made of any of these kinds. Raises ToolError."""
@@ -95,7 +95,7 @@ def select_log_sources(pods: Sequence[Body], which: PodSelection, run: str) -> l
         key = _find_pod_role_and_index(pod)
         attempts.setdefault(key, []).append(pod)
     places = sorted(attempts, key=lambda one: (one[0] != _LAUNCHER, one))
-    wanted = [place for place in places if _is_meant(place, which, places)]
+    wanted = [place for place in places if _is_pod_selected_for_live_logs(place, which, places)]
     missing = [f"worker {number}" for number in which.workers if not _has_worker_pod(places, number)]
     missing += ["launcher"] if which.launcher and not any(role == _LAUNCHER for role, _ in places) else []
     if missing:
@@ -124,7 +124,9 @@ def _has_worker_pod(places: Sequence[tuple[str, int]], number: int) -> bool:
     return any(role != _LAUNCHER and index == number for role, index in places)
 
 
-def _is_meant(place: tuple[str, int], which: PodSelection, places: Sequence[tuple[str, int]]) -> bool:
+def _is_pod_selected_for_live_logs(
+    place: tuple[str, int], which: PodSelection, places: Sequence[tuple[str, int]]
+) -> bool:
     role, index = place
     if which.all:
         return True
@@ -160,7 +162,7 @@ def _select_log_source(
     )
 
 
-def read_logs(
+def read_run_pod_logs(
     access: Access, namespace: str, chosen: Sequence[Source], follow: bool, tail: int | None
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield lines with the label of their pod, and whether the line is gangplan's own remark.

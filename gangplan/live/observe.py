@@ -13,7 +13,7 @@ from typing import Any
 
 from gangplan.gitops.health import TRAINJOB_HEALTH, find_health_state
 from gangplan.live.access import Access, ForbiddenError
-from gangplan.live.pools import NodeList, summarise_pools
+from gangplan.live.pools import NodeList, summarise_live_node_pools
 from gangplan.live.rights import Right
 from gangplan.live.snapshot import Snapshot
 from gangplan.model import backend
@@ -81,7 +81,7 @@ def observe_cluster(access: Access, name: str, spec: Cluster | None, observed: s
     reader = _Reader(access)
     version = str(access.read("/version").get("gitVersion", ""))
     groups = {str(one["name"]): one for one in access.read("/apis").get("groups", ())}
-    crds, fields = _list_served_kinds(access, groups), _list_trainjob_fields(access, groups)
+    crds, fields = _list_served_kinds(access, groups), _list_served_trainjob_fields(access, groups)
     kueue = _find_preferred_api_version(groups, _KUEUE)
     items = [
         *(
@@ -112,14 +112,17 @@ def observe_cluster(access: Access, name: str, spec: Cluster | None, observed: s
     return Snapshot(
         cluster=name,
         observed=observed,
-        versions={"kubernetes": _parse_component_version(version), **_find_controller_versions(deployments)},
+        versions={
+            "kubernetes": _parse_component_version(version),
+            **_find_running_controller_versions(deployments),
+        },
         crds=crds,
         fields=fields,
-        nodes=summarise_pools(NodeList(nodes), spec) if spec else [],
+        nodes=summarise_live_node_pools(NodeList(nodes), spec) if spec else [],
         topology=NodeList(nodes).levels([level.label for level in spec.topology]) if spec else {},
         storage_classes={one["metadata"]["name"]: _reduce_storage_class(one) for one in classes},
         runtime_classes=sorted(one["metadata"]["name"] for one in runtimes),
-        train_jobs=_count_trainjobs_by_state(runs),
+        train_jobs=_count_live_trainjobs_by_state(runs),
         unseen=sorted({str(one.right) for one in reader.refusals}),
         items=sorted(items, key=_build_object_sort_key),
         refusal=reader.refusals[0] if reader.refusals else None,
@@ -165,7 +168,7 @@ def _list_served_kinds(access: Access, groups: dict[str, Body]) -> dict[str, lis
     return {name: sorted(versions) for name, versions in found.items()}
 
 
-def _list_trainjob_fields(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
+def _list_served_trainjob_fields(access: Access, groups: dict[str, Body]) -> dict[str, list[str]]:
     """Return the fields of a TrainJob's spec, which distinguish the lines of Trainer."""
     version = _find_preferred_api_version(groups, _TRAINER)
     document = access.find(f"/openapi/v3/apis/{version}") if version else None
@@ -182,7 +185,7 @@ def _iterate_schema_properties(schema: Body, name: str) -> Iterator[str]:
         yield from part.get("properties") or ()
 
 
-def _find_controller_versions(deployments: list[Body]) -> dict[str, str]:
+def _find_running_controller_versions(deployments: list[Body]) -> dict[str, str]:
     """Return the versions of running controllers, by their images."""
     found: dict[str, str] = {}
     for body in deployments:
@@ -251,7 +254,7 @@ def _reduce_storage_class(body: Body) -> Body:
     return {"provisioner": str(body.get("provisioner", "")), "default": is_default}
 
 
-def _count_trainjobs_by_state(runs: list[Body]) -> dict[str, dict[str, int]]:
+def _count_live_trainjobs_by_state(runs: list[Body]) -> dict[str, dict[str, int]]:
     """Return the number of TrainJobs in each namespace, by state."""
     found: dict[str, dict[str, int]] = {}
     for body in runs:

@@ -37,20 +37,20 @@ class NodeList:
         return found
 
 
-def summarise_pools(nodes: NodeList, spec: Cluster) -> list[Body]:
+def summarise_live_node_pools(nodes: NodeList, spec: Cluster) -> list[Body]:
     """Return a summary of each pool that has nodes, in the order of the file; nodes of no pool come last."""
     members: dict[str, list[Body]] = {name: [] for name in (*spec.node_pools, "")}
     for body in nodes.bodies:
-        members[pool_of(body, spec)].append(body)
-    return [summarise_nodes(name, bodies) for name, bodies in members.items() if bodies]
+        members[find_pool_of_live_node(body, spec)].append(body)
+    return [summarise_live_nodes(name, bodies) for name, bodies in members.items() if bodies]
 
 
-def pool_of(body: Body, spec: Cluster) -> str:
+def find_pool_of_live_node(body: Body, spec: Cluster) -> str:
     """Return the pool that best matches a node's labels and devices; empty if none does."""
     known = {pool.gpu.resource for pool in spec.node_pools.values() if pool.gpu}
     labels, offered = labels_of(body), (body.get("status") or {}).get("allocatable") or {}
     fitting = [
-        (_compute_pool_match(pool, offered, known), name)
+        (_compute_pool_match_of_live_node(pool, offered, known), name)
         for name, pool in spec.node_pools.items()
         if pool.labels.items() <= labels.items()
     ]
@@ -61,7 +61,7 @@ def pool_of(body: Body, spec: Cluster) -> str:
     return next(name for likeness, name in fitting if likeness == best)
 
 
-def _compute_pool_match(pool: NodePool, offered: Body, known: Set[str]) -> tuple[bool, int, int]:
+def _compute_pool_match_of_live_node(pool: NodePool, offered: Body, known: Set[str]) -> tuple[bool, int, int]:
     """Return whether a node's GPUs fit a pool, how many labels select it, and how close its cores are."""
     gpu = pool.gpu.resource if pool.gpu else ""
     has = {name for name in known if str(offered.get(name, "0")) != "0"}
@@ -74,7 +74,7 @@ def labels_of(body: Body) -> dict[str, str]:
     return body["metadata"].get("labels") or {}
 
 
-def summarise_nodes(name: str, bodies: Sequence[Body]) -> Body:
+def summarise_live_nodes(name: str, bodies: Sequence[Body]) -> Body:
     """Summarise nodes as one pool: their number, common labels, taints, and the range of each resource."""
     taints: Counter[tuple[str, str, str]] = Counter()
     for body in bodies:

@@ -14,7 +14,7 @@ from typing import Any
 
 from gangplan.live.access import Access
 from gangplan.live.observe import observe_cluster
-from gangplan.live.pools import is_node_ready, labels_of, summarise_nodes
+from gangplan.live.pools import is_node_ready, labels_of, summarise_live_nodes
 from gangplan.live.snapshot import Snapshot
 from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
@@ -63,12 +63,12 @@ class Proposal:
     unseen: tuple[str, ...]
 
 
-def propose_cluster_fields(access: Access, name: str) -> Proposal:
+def propose_cluster_file_fields(access: Access, name: str) -> Proposal:
     """Return the proposed fields of a cluster's file. Raises ToolError."""
     snapshot = observe_cluster(access, name, None, "")
     bodies = [] if not snapshot.saw("nodes") else access.items("/api/v1/nodes")
     workers = [body for body in bodies if not any(label in labels_of(body) for label in _CONTROL)]
-    pools = _propose_node_pools(workers)
+    pools = _propose_pools_from_live_nodes(workers)
     fields: dict[str, Any] = {"versions": _list_observed_versions(snapshot)}
     regions = {labels_of(body).get("topology.kubernetes.io/region", "") for body in workers}
     if len(regions) == 1 and (region := convert_to_name(DNS_LABEL, regions.pop())):
@@ -85,28 +85,30 @@ def propose_cluster_fields(access: Access, name: str) -> Proposal:
     unseen += [f"no {one.capitalize()} was found" for one in missing]
     if snapshot.saw("nodes") and not pools:
         unseen.append("no node takes pods")
-    return Proposal(fields, _list_local_queues(snapshot), tuple(unseen))
+    return Proposal(fields, _list_live_local_queues(snapshot), tuple(unseen))
 
 
 def _list_observed_versions(snapshot: Snapshot) -> dict[str, str]:
     return {name: snapshot.versions[name] for name in VERSIONS if snapshot.versions.get(name)}
 
 
-def _propose_node_pools(bodies: Sequence[Body]) -> dict[str, Any]:
+def _propose_pools_from_live_nodes(bodies: Sequence[Body]) -> dict[str, Any]:
     """Group nodes by the labels that select them, and by their GPUs; pools without GPUs come first."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Body]] = {}
     for body in bodies:
         if is_node_ready(body):
-            groups.setdefault((_find_gpu_resource(body), _find_node_selector_label(body)), []).append(body)
+            groups.setdefault((_find_gpu_resource(body), _find_selector_label_of_live_node(body)), []).append(
+                body
+            )
     found: dict[str, Any] = {}
     for (resource, selector), members in sorted(groups.items()):
-        pool = _build_node_pool(members, resource, dict(selector))
+        pool = _build_proposed_node_pool(members, resource, dict(selector))
         if pool is not None:
-            found[_choose_pool_name(found, dict(selector), pool)] = pool
+            found[_choose_proposed_node_pool_name(found, dict(selector), pool)] = pool
     return found
 
 
-def _find_node_selector_label(body: Body) -> tuple[tuple[str, str], ...]:
+def _find_selector_label_of_live_node(body: Body) -> tuple[tuple[str, str], ...]:
     """Return the label that distinguishes nodes of this kind."""
     labels = labels_of(body)
     for label in (*_POOLS, *_PRODUCTS, _TYPE):
@@ -121,14 +123,14 @@ def _find_gpu_resource(body: Body) -> str:
     return next((name for name in sorted(offered) if _GPUS.fullmatch(name) and str(offered[name]) != "0"), "")
 
 
-def _build_node_pool(
+def _build_proposed_node_pool(
     bodies: Sequence[Body], resource: str, selector: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """Return one pool with the whole cores and GiB of its smallest node.
 
     None if a node is too small for any run.
     """
-    whole = summarise_nodes("", bodies)
+    whole = summarise_live_nodes("", bodies)
     least = {name: one["least"] for name, one in whole["allocatable"].items()}
     try:
         cpu, memory = (
@@ -141,7 +143,7 @@ def _build_node_pool(
         return None
     pool: dict[str, Any] = {"count": len(bodies), "cpu": cpu, "memory": f"{memory}Gi"}
     if resource:
-        pool["gpu"] = _build_node_pool_gpu(
+        pool["gpu"] = _build_proposed_node_pool_gpu(
             whole["labels"], resource, int(parse_quantity(least[resource]).nano // 10**9)
         )
     pool["labels"] = dict(selector)
@@ -153,7 +155,7 @@ def _build_node_pool(
     return pool | ({"taints": taints} if taints else {})
 
 
-def _build_node_pool_gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]:
+def _build_proposed_node_pool_gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]:
     product = next((labels[name] for name in _PRODUCTS if name in labels), "")
     plain = re.sub(r"[^a-z0-9]+", "-", product.lower())
     model = next((known for part, known in GPU_MODELS.items() if part in plain), "")
@@ -169,7 +171,9 @@ def _build_node_pool_gpu(labels: Mapping[str, str], resource: str, count: int) -
     return gpu
 
 
-def _choose_pool_name(known: Mapping[str, Any], selector: Mapping[str, str], pool: Mapping[str, Any]) -> str:
+def _choose_proposed_node_pool_name(
+    known: Mapping[str, Any], selector: Mapping[str, str], pool: Mapping[str, Any]
+) -> str:
     """Return an unused name after the pool's label, its GPUs or its machines."""
     ((label, value),) = selector.items()
     model = str(pool.get("gpu", {}).get("model", ""))
@@ -190,7 +194,7 @@ def _propose_storage_classes(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _list_local_queues(snapshot: Snapshot) -> dict[str, str]:
+def _list_live_local_queues(snapshot: Snapshot) -> dict[str, str]:
     found: dict[str, str] = {}
     for body in snapshot.items:
         if body["kind"] == "LocalQueue":

@@ -55,7 +55,7 @@ _STUCK = {
 
 def explain_kueue_message(message: str) -> str:
     """Return a message of Kueue's in plain words."""
-    said = _explain_missing_quota(message)
+    said = _explain_waiting_for_quota(message)
     if said:
         return said
     if match := _TOPOLOGY.search(message):
@@ -68,7 +68,7 @@ def explain_kueue_message(message: str) -> str:
     return f"Kueue says: {_shorten_message(message)}" if message else ""
 
 
-def _explain_missing_quota(message: str) -> str:
+def _explain_waiting_for_quota(message: str) -> str:
     """Return what is missing in each pool: the largest amount for any pod set, because Kueue adds them up."""
     never = [
         f"pool {one['flavor']} can never give it more than {_format_resource_amount(one['resource'], one['most'])}"
@@ -101,7 +101,7 @@ def _format_resource_amount(resource: str, text: str) -> str:
     return format_with_unit(resource, amount)
 
 
-def explain_preemption(message: str) -> str:
+def explain_kueue_preemption(message: str) -> str:
     """Return why Kueue preempted a run for another one."""
     match, by = _PREEMPTED.match(message), _PATH.search(message)
     if match is None:
@@ -110,7 +110,7 @@ def explain_preemption(message: str) -> str:
     return f"preempted for a run{queue}: {match['why'].strip()}"
 
 
-def explain_eviction(reason: str, message: str) -> str:
+def explain_kueue_eviction(reason: str, message: str) -> str:
     """Return why Kueue evicted a run for a reason other than preemption."""
     words = {
         "PodsReadyTimeout": "its pods were not ready in time, and it went back to the queue",
@@ -122,18 +122,18 @@ def explain_eviction(reason: str, message: str) -> str:
     return words.get(reason) or explain_kueue_message(message)
 
 
-def explain_unready_pods(pods: Sequence[Body]) -> str:
+def explain_unready_live_pods(pods: Sequence[Body]) -> str:
     """Return what keeps a run's pods from being ready: the most common reasons, with the number of pods."""
     found: dict[str, int] = {}
     for pod in pods:
-        why = _explain_unready_pod(pod)
+        why = _explain_unready_live_pod(pod)
         if why:
             found[why] = found.get(why, 0) + 1
     ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     return "; ".join(f"{count} of {len(pods)} pods: {why}" for why, count in ordered[:2])
 
 
-def _explain_unready_pod(pod: Body) -> str:
+def _explain_unready_live_pod(pod: Body) -> str:
     status = pod.get("status") or {}
     for one in status.get("conditions") or ():
         if one["type"] == "PodScheduled" and one["status"] == "False":
@@ -154,7 +154,7 @@ def _is_ready(status: Mapping[str, Any]) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions") or ())
 
 
-def explain_failed_pods(pods: Iterable[Body]) -> str:
+def explain_failed_live_pods(pods: Iterable[Body]) -> str:
     """Return how the first pod that failed ended: its exit code and the meaning."""
     ended: list[tuple[str, str]] = []
     for pod in pods:

@@ -79,16 +79,16 @@ _STEP = re.compile(r"\[(?P<inside>[^\]]*)\]|(?P<name>[^.\[\]]+)")
 _BEFORE = re.compile(r"^\S+ \"[^\"]*\" is (?:invalid|forbidden): ")
 
 
-def parse_refusals(error: ApiRefusedError) -> list[ServerRefusal]:
+def parse_server_refusals(error: ApiRefusedError) -> list[ServerRefusal]:
     """Return all objections in a refusal, one for each field that it names."""
     words = error.words
     if isinstance(error, ForbiddenError) or _GRANT in words:
         name = str(error.right) if isinstance(error, ForbiddenError) else "grant rights that you do not have"
         return [ServerRefusal(NoVerdict.RIGHTS, words, name)]
-    return [_parse_missing_verdict(error) or one for one in _parse_refusal_message(error)]
+    return [_parse_missing_dry_run_verdict(error) or one for one in _parse_server_refusal_message(error)]
 
 
-def _parse_missing_verdict(error: ApiRefusedError) -> ServerRefusal | None:
+def _parse_missing_dry_run_verdict(error: ApiRefusedError) -> ServerRefusal | None:
     """Return why there was no verdict, or None."""
     words = error.words
     if match := _CALLING.search(words):
@@ -104,7 +104,7 @@ def _parse_missing_verdict(error: ApiRefusedError) -> ServerRefusal | None:
     return None
 
 
-def _parse_refusal_message(error: ApiRefusedError) -> Iterator[ServerRefusal]:
+def _parse_server_refusal_message(error: ApiRefusedError) -> Iterator[ServerRefusal]:
     words = error.words
     if match := _POLICY.search(words):
         yield ServerRefusal(
@@ -135,7 +135,7 @@ def _parse_status_causes(error: ApiRefusedError) -> Iterator[ServerRefusal]:
     for one in causes:
         field, said = str(one.get("field") or ""), _collapse_whitespace(str(one.get("message") or ""))
         if field and field != "<nil>":
-            yield ServerRefusal(Refuser.SCHEMA, f"{field}: {said}", "", path_of(field))
+            yield ServerRefusal(Refuser.SCHEMA, f"{field}: {said}", "", parse_path_of_refused_field(field))
         else:
             yield ServerRefusal(Refuser.SCHEMA, said, "", field_of(said))
     if not causes:
@@ -146,10 +146,10 @@ def _parse_status_causes(error: ApiRefusedError) -> Iterator[ServerRefusal]:
 def field_of(words: str) -> FieldPath:
     """Return the first field that a text names, as a path; empty if it names none."""
     match = _FIELD.search(words)
-    return path_of(match["path"]) if match else ()
+    return parse_path_of_refused_field(match["path"]) if match else ()
 
 
-def path_of(field: str) -> FieldPath:
+def parse_path_of_refused_field(field: str) -> FieldPath:
     """Parse a field such as `spec.template.containers[0].image` or `metadata.labels[a.b/c]` into a path."""
     found: list[str | int] = []
     for step in _STEP.finditer(field):

@@ -24,7 +24,7 @@ class Right:
         return f"{self.verb} {name} {f'in namespace {self.namespace}' if self.namespace else 'cluster-wide'}"
 
 
-def find_needed_right(method: str, path: str, verb: str = "") -> Right:
+def find_right_for_api_request(method: str, path: str, verb: str = "") -> Right:
     """Return the right that a request needs, by its path (`/api/v1/...`, `/apis/GROUP/VERSION/...`).
 
     `verb` is the server's own: applying an object that does not exist needs `create` in addition to `patch`.
@@ -39,7 +39,7 @@ def find_needed_right(method: str, path: str, verb: str = "") -> Right:
     return Right(group, resource, verb or usual, namespace)
 
 
-def role(rights: Sequence[Right], name: str) -> str:
+def build_kubectl_role(rights: Sequence[Right], name: str) -> str:
     """Return a Role, or a ClusterRole if a right is cluster-wide, on one line for `kubectl apply -f -`."""
     wide = any(not one.namespace for one in rights)
     verbs: dict[tuple[str, str], set[str]] = {}
@@ -59,7 +59,7 @@ def role(rights: Sequence[Right], name: str) -> str:
     return json.dumps(body, separators=(",", ":"))
 
 
-def explain_missing_right(
+def explain_missing_cluster_right(
     missing: Right, needs: Sequence[Right], context: str, purpose: str
 ) -> tuple[str, str]:
     """Return message and help for a missing right."""
@@ -69,5 +69,5 @@ def explain_missing_right(
             Right(one.group, one.resource, one.verb, one.namespace or missing.namespace) for one in wanted
         )
     message = f"you may not {missing} on context '{context}'"
-    made = f"echo '{role(list(wanted), f'gangplan-{purpose}')}' | kubectl apply -f -"
+    made = f"echo '{build_kubectl_role(list(wanted), f'gangplan-{purpose}')}' | kubectl apply -f -"
     return message, f"Ask for a role, and to be bound to it: {made} creates it."

@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import product
 
 from gangplan.live.access import Access, ApiRefusedError
-from gangplan.live.reasons import explain_failed_pods, explain_unready_pods
+from gangplan.live.reasons import explain_failed_live_pods, explain_unready_live_pods
 from gangplan.live.rendered import RunInGit
 from gangplan.live.rights import Right
-from gangplan.live.states import RUN_STATES, RunState, determine_run_state
+from gangplan.live.states import RUN_STATES, RunState, determine_live_run_state
 from gangplan.model.backend import BACKEND_BY_KIND, TRAINJOB, Backend
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -54,7 +54,7 @@ class RunRow:
         return self.cluster, self.team, RUN_STATES.index(self.state.word), self.name
 
 
-def join_runs(
+def join_live_runs_with_git(
     access: Access,
     cluster: str,
     homes: Mapping[str, str],
@@ -144,7 +144,7 @@ def _list_cluster_runs(
         if homes.get(team) != metadata["namespace"]:
             continue  # anybody may write that label, so it does not prove that the run is the team's
         workload = by_run.get((metadata["namespace"], metadata["name"]))
-        file = ours.get((team, metadata["name"])) or _find_schedule_template(
+        file = ours.get((team, metadata["name"])) or _find_schedule_template_of_live_run(
             ours.get((team, metadata["labels"][RUN]))
         )
         row = RunRow(
@@ -152,18 +152,18 @@ def _list_cluster_runs(
             team,
             metadata["name"],
             metadata["namespace"],
-            determine_run_state(body, workload),
+            determine_live_run_state(body, workload),
             _describe_git_state(file) if file else "",
             file.source if file else "",
             model=(metadata.get("annotations") or {}).get(MODEL, ""),
         )
         rows.append((row, workload))
     plain = [row for row, _ in rows]
-    for row in _add_pod_reasons(access, plain, _find_queue_positions(access, rows), made):
-        yield _add_git_mismatch_reason(row)
+    for row in _add_pod_reasons(access, plain, _find_local_queue_positions(access, rows), made):
+        yield _explain_git_mismatch_of_live_run(row)
 
 
-def _find_schedule_template(file: RunInGit | None) -> RunInGit | None:
+def _find_schedule_template_of_live_run(file: RunInGit | None) -> RunInGit | None:
     """Return the file of the template from which a schedule created a run, found by the run's label."""
     if file is None or file.held is None:
         return None
@@ -175,7 +175,7 @@ def _describe_git_state(file: RunInGit) -> str:
     return "stopped" if file.is_record else "active"
 
 
-def _add_git_mismatch_reason(row: RunRow) -> RunRow:
+def _explain_git_mismatch_of_live_run(row: RunRow) -> RunRow:
     """Add a reason if Git does not have a run, or has it as a record while the cluster still runs it."""
     said = row.state.reason
     if not row.git and row.state.word not in ("complete", "failed"):
@@ -188,7 +188,7 @@ def _add_git_mismatch_reason(row: RunRow) -> RunRow:
     return replace(row, state=replace(row.state, reason=words))
 
 
-def _find_queue_positions(
+def _find_local_queue_positions(
     access: Access, rows: Sequence[tuple[RunRow, Body | None]]
 ) -> dict[tuple[str, str], int]:
     """Return the positions of waiting runs in their LocalQueues, if Kueue's visibility API is readable.
@@ -201,20 +201,20 @@ def _find_queue_positions(
             queue = str((workload.get("spec") or {}).get("queueName") or "")
             names.setdefault((row.namespace, queue), {})[workload["metadata"]["name"]] = row.name
     found: dict[tuple[str, str], int] = {}
-    group = _read_optional_object(access, f"/apis/{_VISIBILITY}") if names else None
+    group = _read_optional_live_object(access, f"/apis/{_VISIBILITY}") if names else None
     if group is None:
         return found
     version = str(group["preferredVersion"]["groupVersion"])
     for (namespace, queue), known in names.items():
         path = f"/apis/{version}/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
-        for one in (_read_optional_object(access, path) or {}).get("items") or ():
+        for one in (_read_optional_live_object(access, path) or {}).get("items") or ():
             run = known.get(one["metadata"]["name"])
             if run is not None:
                 found[namespace, run] = int(one["positionInLocalQueue"]) + 1
     return found
 
 
-def _read_optional_object(access: Access, path: str) -> Body | None:
+def _read_optional_live_object(access: Access, path: str) -> Body | None:
     """Return the body at a path; None if it is forbidden or missing, since it is optional."""
     try:
         found: Body | None = access.find(path)
@@ -243,10 +243,10 @@ def _add_pod_reasons(
     for row in rows:
         key, found = (row.namespace, row.name), row.state
         if found.word == "admitted":
-            why = explain_unready_pods(pods.get(key, [])) or _find_last_warning_event(access, row)
+            why = explain_unready_live_pods(pods.get(key, [])) or _find_last_warning_event(access, row)
             found = replace(found, reason="; ".join(filter(None, (found.reason, why))))
         elif found.word == "failed":
-            found = replace(found, reason=explain_failed_pods(pods.get(key, [])) or found.reason)
+            found = replace(found, reason=explain_failed_live_pods(pods.get(key, [])) or found.reason)
             if row.model:
                 said = f"model {row.model} is not registered, and the run that trained it has succeeded"
                 found = replace(found, reason="; ".join(filter(None, (said, found.reason))))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import ToolError, UserError, build_unreadable_error
+from gangplan.errors import ToolError, UserError, build_unreadable_file_error
 from gangplan.model.version import parse_version
 from gangplan.records import dataclass
 
@@ -68,12 +68,12 @@ def format_snapshot(snapshot: Snapshot) -> str:
     return json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def read_snapshot(path: Path) -> Snapshot:
+def read_cluster_snapshot(path: Path) -> Snapshot:
     """Read a file that `format_snapshot` wrote. Raises UserError."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise build_unreadable_error(path, error, _HELP) from None
+        raise build_unreadable_file_error(path, error, _HELP) from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}", _HELP) from None
     if not isinstance(body, dict) or body.get("kind") != KIND:
@@ -84,12 +84,12 @@ def read_snapshot(path: Path) -> Snapshot:
         shape = shapes.get(name, list if name in lists else dict)
         if not isinstance(body.get(name), shape):
             raise UserError(f"{path}: {name} is missing or has another form", _HELP)
-    if not _is_whole(body):
+    if not _is_whole_snapshot(body):
         raise UserError(f"{path} has parts of another form: somebody has changed it", _HELP)
     return Snapshot(**{field: body[name] for name, field in _FIELDS.items()})
 
 
-def _is_whole(body: Mapping[str, Any]) -> bool:
+def _is_whole_snapshot(body: Mapping[str, Any]) -> bool:
     """Return whether the parts that are compared have the form in which they are written."""
     try:
         for one in body["nodes"]:

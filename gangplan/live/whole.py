@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gangplan.live.access import Access, ApiRefusedError
-from gangplan.live.logs import list_run_pods
+from gangplan.live.logs import list_live_run_pods
 from gangplan.live.rights import Right
 from gangplan.model.backend import MPIJOB, TRAINJOB, Backend
 from gangplan.objects import Body
@@ -22,7 +22,7 @@ _CHILDREN = {
 }
 
 
-def list_inspection_rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
+def list_rights_to_inspect_run(namespace: str, made: Sequence[Backend] = (TRAINJOB,)) -> tuple[Right, ...]:
     """Return the rights that reading everything of a run needs."""
     return (
         *(Right(one.group, one.plural, "get", namespace) for one in made),
@@ -32,7 +32,7 @@ def list_inspection_rights(namespace: str, made: Sequence[Backend] = (TRAINJOB,)
     )
 
 
-def read_run_objects(
+def read_live_run_objects(
     access: Access, namespace: str, run: str, kueue: str, made: Sequence[Backend] = (TRAINJOB,)
 ) -> list[Body]:
     """Return the objects of a run, each with its kind; empty without the TrainJob or MPIJob.
@@ -52,9 +52,9 @@ def read_run_objects(
     child, path = _CHILDREN[made_of.kind]
     bodies += [
         _add_object_kind(one, child)
-        for one in _read_optional_object(access, f"/apis/{path.format(place=place, run=run)}")
+        for one in _read_optional_live_object(access, f"/apis/{path.format(place=place, run=run)}")
     ]
-    bodies += [_add_object_kind(one, "Pod") for one in list_run_pods(access, namespace, run, (made_of,))]
+    bodies += [_add_object_kind(one, "Pod") for one in list_live_run_pods(access, namespace, run, (made_of,))]
     if kueue:
         for one in _list_optional_objects(access, f"/apis/{kueue}/{place}/workloads"):
             if any(owner.get("name") == run for owner in one["metadata"].get("ownerReferences") or ()):
@@ -66,7 +66,7 @@ def read_run_objects(
     return bodies
 
 
-def read_log_ends(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tuple[Body, str]]:
+def read_pod_log_ends(access: Access, namespace: str, pods: Sequence[Body]) -> Iterator[tuple[Body, str]]:
     """Yield the ends of pods' logs, each with its pod: failed pods first, then the launcher, then others.
 
     A container without a log is left out. Raises ToolError.
@@ -100,7 +100,7 @@ def _add_object_kind(body: Body, kind: str) -> Body:
     return {**body, "kind": kind}
 
 
-def _read_optional_object(access: Access, path: str) -> list[Body]:
+def _read_optional_live_object(access: Access, path: str) -> list[Body]:
     try:
         found = access.find(path)
     except ApiRefusedError:

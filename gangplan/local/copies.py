@@ -44,11 +44,11 @@ def copy_program_folder(source: Path, target: Path, mark: str) -> CopiedFolder:
     bytes_left, files_left = MOST_COPIED_BYTES, MOST_COPIED
     folders = deque([source])
     while folders:
-        for place in _list_folder(folders.popleft()):
+        for place in _list_program_folder(folders.popleft()):
             inside = place.relative_to(source)
             new = target / inside
             if place.is_symlink():
-                new.symlink_to(_redirect_link(place, source, target))
+                new.symlink_to(_resolve_link_in_local_copy(place, source, target))
                 continue
             files_left -= 1
             if place.is_dir():
@@ -62,7 +62,7 @@ def copy_program_folder(source: Path, target: Path, mark: str) -> CopiedFolder:
                 (others if is_other else too_big).append(inside.as_posix())
             elif place.is_file():
                 size = place.stat().st_size
-                if size <= min(LARGEST, bytes_left) and files_left > 0 and _copy_file(place, new):
+                if size <= min(LARGEST, bytes_left) and files_left > 0 and _copy_program_file(place, new):
                     bytes_left -= size
                     continue
                 too_big.append(inside.as_posix())
@@ -70,7 +70,7 @@ def copy_program_folder(source: Path, target: Path, mark: str) -> CopiedFolder:
     return CopiedFolder(tuple(too_big), tuple(others))
 
 
-def _list_folder(folder: Path) -> Iterator[Path]:
+def _list_program_folder(folder: Path) -> Iterator[Path]:
     """Yield what is in a folder, in order; nothing if it cannot be read."""
     try:
         yield from sorted(folder.iterdir())
@@ -78,7 +78,7 @@ def _list_folder(folder: Path) -> Iterator[Path]:
         return
 
 
-def _copy_file(place: Path, new: Path) -> bool:
+def _copy_program_file(place: Path, new: Path) -> bool:
     """Copy a file with its mode and times; return False if it cannot be read."""
     try:
         shutil.copy2(place, new)
@@ -88,7 +88,7 @@ def _copy_file(place: Path, new: Path) -> bool:
     return True
 
 
-def _redirect_link(link: Path, source: Path, target: Path) -> str:
+def _resolve_link_in_local_copy(link: Path, source: Path, target: Path) -> str:
     """Return where the copy of a link leads: inside the folder to the copy, otherwise to the same place."""
     text = os.readlink(link)
     place = Path(os.path.normpath(link.parent / text))

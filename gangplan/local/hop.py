@@ -78,19 +78,19 @@ def call(name: str, hosts: str = "", shut: str = "") -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "unshare"):
         return False
-    if (hosts or shut) and separate(libc, NEWUTS | NEWNS):
+    if (hosts or shut) and enter_own_namespaces(libc, NEWUTS | NEWNS):
         # Without a word where it fails: names of the run then have no address, and all else works.
         if not libc.mount(None, b"/", None, ctypes.c_ulong(REC | PRIVATE), None):
             if hosts:
                 libc.mount(hosts.encode(), b"/etc/hosts", None, ctypes.c_ulong(BIND), None)
             if shut:
-                protect(libc, shut)
-    elif not separate(libc, NEWUTS):
+                mount_folder_read_only(libc, shut)
+    elif not enter_own_namespaces(libc, NEWUTS):
         return False
     return int(libc.sethostname(name.encode(), len(name))) == 0
 
 
-def protect(libc: ctypes.CDLL, file: str) -> None:
+def mount_folder_read_only(libc: ctypes.CDLL, file: str) -> None:
     """Make a folder read-only but for some folders in it; `file` names them in this order."""
     with open(file) as text:
         folders = [os.fsencode(one) for one in json.load(text)]
@@ -101,7 +101,7 @@ def protect(libc: ctypes.CDLL, file: str) -> None:
     libc.mount(None, folders[0], None, ctypes.c_ulong(REMOUNT | BIND | RDONLY | kept), None)
 
 
-def separate(libc: ctypes.CDLL, spaces: int) -> bool:
+def enter_own_namespaces(libc: ctypes.CDLL, spaces: int) -> bool:
     """Give this process namespaces of its own, in a user namespace where its user may not do so otherwise."""
     user, group = os.geteuid(), os.getegid()
     if libc.unshare(spaces):
@@ -120,7 +120,7 @@ def separate(libc: ctypes.CDLL, spaces: int) -> bool:
     return True
 
 
-def run_hop() -> None:
+def run_local_ssh_hop() -> None:
     """Become the command on the other worker."""
     root, *words = sys.argv[1:]
     if words[0] == "--here":  # a command in this pod
@@ -150,4 +150,4 @@ def run_hop() -> None:
 
 
 if __name__ == "__main__":
-    run_hop()
+    run_local_ssh_hop()

@@ -46,10 +46,10 @@ def keep() -> None:
         ready = select.select([0, wake[0]], [], [])[0]
         if wake[0] in ready:
             os.read(wake[0], 4096)
-        reap(ended)
+        record_ended_child_processes(ended)
         if 0 in ready:
             break
-    end_all(child, ended)
+    end_local_pod_processes(child, ended)
     if select.select([0], [], [], 0)[0] and not os.read(0, 1) and not os.path.exists(f"{folder}/{KEPT_FILE}"):
         shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(ended.get(child, signal.SIGKILL))
@@ -60,7 +60,7 @@ def keep() -> None:
     os._exit(code & 255)
 
 
-def reap(ended: dict[int, int]) -> None:
+def record_ended_child_processes(ended: dict[int, int]) -> None:
     """Note how children ended."""
     try:
         while True:
@@ -72,24 +72,24 @@ def reap(ended: dict[int, int]) -> None:
         return
 
 
-def end_all(child: int, ended: dict[int, int]) -> None:
+def end_local_pod_processes(child: int, ended: dict[int, int]) -> None:
     """Kill everything below this process, and what a system without /proc has in the session of the program."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if os.path.exists("/proc/self/stat"):
-            left = find_below(os.getpid())
+            left = find_descendant_processes(os.getpid())
         else:
             left = [] if child in ended else [-child]
         for one in left:
             with suppress(OSError):  # it has ended
                 os.kill(one, signal.SIGKILL)
-        reap(ended)
+        record_ended_child_processes(ended)
         if not left:
             return
         time.sleep(0.01)
 
 
-def find_below(top: int) -> list[int]:
+def find_descendant_processes(top: int) -> list[int]:
     """Return the live descendants of a process."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):

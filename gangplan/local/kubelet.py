@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-def expand(text: str, env: Mapping[str, str] | None = None) -> str:
+def expand_like_kubelet(text: str, env: Mapping[str, str] | None = None) -> str:
     """Replace `$(NAME)` and `$$`, as k8s.io/kubernetes third_party/forked/golang/expansion does (v1.34).
 
     A variable that is not in `env` stays as written. Without `env`, every variable has a value.
@@ -31,7 +31,9 @@ def expand(text: str, env: Mapping[str, str] | None = None) -> str:
     return out.decode()
 
 
-def expand_container(container: Mapping[str, Any], given: Mapping[str, str] | None = None) -> dict[str, Any]:
+def expand_local_container_like_kubelet(
+    container: Mapping[str, Any], given: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return a container with its environment, command and arguments as its first process gets them.
 
     `given` are the values of variables that come from elsewhere (secrets, fields of the pod), by name.
@@ -42,16 +44,16 @@ def expand_container(container: Mapping[str, Any], given: Mapping[str, str] | No
         if given is not None and "valueFrom" in variable:
             env[name] = given[name]
         else:
-            env[name] = expand(variable.get("value", ""), env)
+            env[name] = expand_like_kubelet(variable.get("value", ""), env)
     return {
         **container,
         "env": env,
-        "command": [expand(word, env) for word in container["command"]],
-        "args": [expand(word, env) for word in container.get("args", ())],
+        "command": [expand_like_kubelet(word, env) for word in container["command"]],
+        "args": [expand_like_kubelet(word, env) for word in container.get("args", ())],
     }
 
 
-def read_mounted_map(
+def read_config_map_for_local_mount(
     pod: Mapping[str, Any], path: str, bodies: Iterable[Mapping[str, Any]]
 ) -> tuple[str, dict[str, str]]:
     """Return the ConfigMap that a pod's first container mounts at a path: its name, and its files by name.

@@ -83,12 +83,12 @@ def _find_local_mpis(path: str) -> Iterator[LocalMpi]:
     for folder in dict.fromkeys(folders):
         program = folder / "mpirun"
         if program.is_file() and os.access(program, os.X_OK):
-            build = _detect_mpi_build(program)
+            build = _detect_local_mpi_build(program)
             if build is not None:
-                yield LocalMpi(folder, build, _find_mpi_library(program, build.family))
+                yield LocalMpi(folder, build, _find_local_mpi_library(program, build.family))
 
 
-def _detect_mpi_build(program: Path) -> MpiBuild | None:
+def _detect_local_mpi_build(program: Path) -> MpiBuild | None:
     """Return the build that an mpirun reports; None for an unknown program (Slurm's, a wrapper)."""
     # Intel's mpirun does not start without these.
     path = f"{program.parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -105,7 +105,7 @@ def _detect_mpi_build(program: Path) -> MpiBuild | None:
     return None
 
 
-def _find_mpi_library(program: Path, family: MpiFamily) -> Path | None:
+def _find_local_mpi_library(program: Path, family: MpiFamily) -> Path | None:
     prefixes = dict.fromkeys((program.parent.parent, program.resolve().parent.parent))
     for prefix in prefixes:
         for place in ("lib", "lib64", "lib/release", "."):

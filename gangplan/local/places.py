@@ -44,10 +44,10 @@ class LocalPlaces:
 
     def text(self, text: str) -> str:
         """Replace paths of the container by those here, in a command word, script or value."""
-        return _build_path_replacer(self.moved)(text)
+        return _build_local_path_replacer(self.moved)(text)
 
 
-def _build_path_replacer(moved: Mapping[str, str]) -> Callable[[str], str]:
+def _build_local_path_replacer(moved: Mapping[str, str]) -> Callable[[str], str]:
     longest = sorted(moved, key=lambda path: -len(path))
     # A path of the launch is a prefix of file names; any other path must match as a whole.
     parts = [re.escape(path) + ("" if path.endswith("/gangplan") else _END) for path in longest]
@@ -55,7 +55,7 @@ def _build_path_replacer(moved: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda found: moved[found.group()], text)
 
 
-def parse_folder_pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
+def parse_local_folder_flags(given: Sequence[str], flag: str) -> dict[str, Path]:
     """Parse the `NAME=FOLDER` values of a repeated flag. Raises UserError for a path that does not exist."""
     found = {}
     for one in given:
@@ -69,7 +69,9 @@ def parse_folder_pairs(given: Sequence[str], flag: str) -> dict[str, Path]:
     return found
 
 
-def map_mounts(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[str, str], list[str]]:
+def map_mounts_to_local_folders(
+    job: Job, root: Path, given: Mapping[str, Path]
+) -> tuple[dict[str, str], list[str]]:
     """Return the place of each mount, which is the one given or an empty folder, and notes about them.
 
     Raises UserError for a mount of a secret that was not given, and for a name that is not a mount.
@@ -86,7 +88,7 @@ def map_mounts(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[st
             help = f"Put what it needs into files, and add --mount {mount.name}=./folder."
             raise UserError(f"the job reads secret '{mount.name}' at {mount.path}, which is not here", help)
         if real is None and mount.file:
-            moved[mount.path] = str(_write_config_map_file(job, mount, root))
+            moved[mount.path] = str(_write_local_config_map_file(job, mount, root))
             continue
         if real is None:
             place = root / "mounts" / mount.volume
@@ -97,7 +99,7 @@ def map_mounts(job: Job, root: Path, given: Mapping[str, Path]) -> tuple[dict[st
     return moved, notes
 
 
-def _write_config_map_file(job: Job, mount: Mount, root: Path) -> Path:
+def _write_local_config_map_file(job: Job, mount: Mount, root: Path) -> Path:
     """Write a file that comes with the spec, as the run's ConfigMap contains it; return its place."""
     place = root / "mounts" / mount.volume / (mount.key or "files")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +111,7 @@ def _write_config_map_file(job: Job, mount: Mount, root: Path) -> Path:
     return place
 
 
-def create_launch_paths(root: Path) -> dict[str, str]:
+def create_local_launch_paths(root: Path) -> dict[str, str]:
     """Return the places here of the launch's files, which are private to each container."""
     for folder in ("etc", "tmp", "shm"):
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -121,7 +123,7 @@ def create_launch_paths(root: Path) -> dict[str, str]:
     }
 
 
-def add_launch_scripts(places: LocalPlaces, scripts: Mapping[str, str]) -> LocalPlaces:
+def write_local_launch_scripts(places: LocalPlaces, scripts: Mapping[str, str]) -> LocalPlaces:
     """Write the launch scripts with the paths that they need here; return the places for commands.
 
     A command states the digest of its scripts, so the digest of what was written takes its place.
@@ -141,7 +143,7 @@ def _compute_scripts_digest(scripts: Mapping[str, str]) -> str:
     return sha256("".join(scripts[name] for name in sorted(scripts)).encode()).hexdigest()
 
 
-def named_files(words: Sequence[str]) -> list[str]:
+def list_local_program_files_in_command(words: Sequence[str]) -> list[str]:
     """Return the program files that a command names: what an interpreter starts, or a program with a path.
 
     A shell's script (`-c`) names what its commands start, up to the first that changes the folder.
@@ -178,11 +180,13 @@ def _list_script_files(script: str) -> list[str]:
         starts_program = find_launcher_at(words, start, None) or (
             words[start:] and (is_python(words[start]) or program_name_of(words[start]) in SHELL_NAMES)
         )
-        found += named_files(words[start:] if starts_program else words[start : start + 1])
+        found += list_local_program_files_in_command(
+            words[start:] if starts_program else words[start : start + 1]
+        )
     return found
 
 
-def find_program_folder(
+def find_local_program_folder(
     words: Sequence[str], workdir: str, given: Mapping[str, Path], root: Path, here: Path
 ) -> tuple[Path, str]:
     """Return the folder that replaces the container's working directory, and the reason.
@@ -196,8 +200,8 @@ def find_program_folder(
                 f"--path {workdir}={given[workdir]}: this is not a folder", "Name the folder of the program."
             )
         return given[workdir], "as --path says"
-    files = [one for one in named_files(words) if not one.startswith("/")]
-    for name in (one for one in named_files(words) if one.startswith("/")):
+    files = [one for one in list_local_program_files_in_command(words) if not one.startswith("/")]
+    for name in (one for one in list_local_program_files_in_command(words) if one.startswith("/")):
         inside = (path for path in given if PurePosixPath(name).is_relative_to(path))
         in_home = name.startswith(f"{workdir}/")
         if not in_home and next(inside, None) is None and not Path(name).exists():

@@ -12,7 +12,12 @@ from gangplan.local.output import OutputHistory, OutputLine, PipeListener
 from gangplan.local.pods import LocalPods
 from gangplan.local.stage import LocalStage
 from gangplan.records import dataclass
-from gangplan.tools.lasting import ProgramProcess, end_programs, send_signal, start_program
+from gangplan.tools.lasting import (
+    ProgramProcess,
+    end_long_running_subprocesses,
+    send_signal,
+    start_long_running_subprocess,
+)
 
 # How long ranks may take to end after SIGTERM here; on the cluster it is the spec's grace period.
 PATIENCE_S = 10.0
@@ -81,7 +86,7 @@ def run_local_pods(
                 pod.name,
                 *(stage.places.text(word) for word in pod.argv),
             ]
-            one = start_program(words, cwd=stage.places.folder, env=stage.env(pod))
+            one = start_long_running_subprocess(words, cwd=stage.places.folder, env=stage.env(pod))
             programs.append(one)
             assert one.stdout is not None
             assert one.stderr is not None
@@ -89,11 +94,11 @@ def run_local_pods(
             listener.hear(one.stderr, pod.name, True)
         is_over_time = not _wait_for_programs(programs, listener, heard, time.monotonic() + limit_s)
         if is_over_time:
-            late = _list_late_ranks(stage)
-            _ask_ranks_to_end(stage, listener, heard)
+            late = _list_local_ranks_still_running(stage)
+            _ask_local_ranks_to_end(stage, listener, heard)
     except KeyboardInterrupt:
         with suppress(KeyboardInterrupt):
-            _ask_ranks_to_end(stage, listener, heard)
+            _ask_local_ranks_to_end(stage, listener, heard)
         raise
     finally:
         is_clean = _end_all_processes(programs, stage)
@@ -108,7 +113,7 @@ def _end_all_processes(programs: list[ProgramProcess], stage: LocalStage) -> boo
     """End all processes, however often the user interrupts; return whether all are gone."""
     while True:
         with suppress(KeyboardInterrupt):
-            return end_programs(programs, stage.mark)
+            return end_long_running_subprocesses(programs, stage.mark)
 
 
 def _wait_for_programs(
@@ -158,7 +163,7 @@ def _drain_output_until_closed(
             deadline = time.monotonic() + _DRAIN_S
 
 
-def _list_late_ranks(stage: LocalStage) -> tuple[int, ...]:
+def _list_local_ranks_still_running(stage: LocalStage) -> tuple[int, ...]:
     """Return the ranks that have started and not ended."""
     names = (
         path.stem for path in (stage.root / "ranks").glob("*.pid") if not path.with_suffix(".code").exists()
@@ -166,7 +171,9 @@ def _list_late_ranks(stage: LocalStage) -> tuple[int, ...]:
     return tuple(sorted(int(name) for name in names if name.isdigit()))
 
 
-def _ask_ranks_to_end(stage: LocalStage, listener: PipeListener, heard: Callable[[OutputLine], None]) -> None:
+def _ask_local_ranks_to_end(
+    stage: LocalStage, listener: PipeListener, heard: Callable[[OutputLine], None]
+) -> None:
     """Ask the ranks to end, and give them time to save."""
     folder = stage.root / "ranks"
     numbers = {path.stem: path for path in folder.glob("*.pid")}

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.local.kubelet import expand_container, read_mounted_map
+from gangplan.local.kubelet import expand_local_container_like_kubelet, read_config_map_for_local_mount
 from gangplan.local.trainer import (
     build_host_name,
-    build_jax_variables,
-    build_launcher_variables,
-    build_torch_variables,
+    build_local_jax_plugin_variables,
+    build_local_mpi_plugin_variables,
+    build_local_torch_plugin_variables,
     format_hostfile,
 )
 from gangplan.model.backend import RUNTIME_KIND
@@ -74,7 +74,7 @@ def build_local_pods(job: Job, bodies: Sequence[Body], given: Mapping[str, str],
     `given` are the values of variables that come from secrets and ConfigMaps; `port` is a free one, for the
     workers' rendezvous.
     """
-    found = _replace_hash_placeholder(list(bodies))
+    found = _replace_run_hash_in_local_pods(list(bodies))
     runtime = next(body for body in found if body["kind"] == RUNTIME_KIND)
     run = runtime["metadata"]["name"]
     roles = {one["name"]: one for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
@@ -82,7 +82,7 @@ def build_local_pods(job: Job, bodies: Sequence[Body], given: Mapping[str, str],
     pods = [
         _build_local_pod(job, roles["node"], run, "worker", index, given, port) for index in range(workers)
     ]
-    _, scripts = read_mounted_map(
+    _, scripts = read_config_map_for_local_mount(
         roles["node"]["template"]["spec"]["template"]["spec"], SCRIPTS_FOLDER, found
     )
     if not job.uses_mpi:
@@ -92,13 +92,13 @@ def build_local_pods(job: Job, bodies: Sequence[Body], given: Mapping[str, str],
     return LocalPods((*pods, launcher), format_hostfile((pod.names[1] for pod in ranked), job.slots), scripts)
 
 
-def _replace_hash_placeholder(value: Any) -> Any:
+def _replace_run_hash_in_local_pods(value: Any) -> Any:
     """Return objects with the run's full name in place of the placeholder."""
     if isinstance(value, str):
         return value.replace(HASH_PLACEHOLDER, LOCAL)
     if isinstance(value, dict):
-        return {key: _replace_hash_placeholder(one) for key, one in value.items()}
-    return [_replace_hash_placeholder(one) for one in value] if isinstance(value, list) else value
+        return {key: _replace_run_hash_in_local_pods(one) for key, one in value.items()}
+    return [_replace_run_hash_in_local_pods(one) for one in value] if isinstance(value, list) else value
 
 
 def _build_local_pod(
@@ -106,15 +106,15 @@ def _build_local_pod(
 ) -> LocalPod:
     container = entry["template"]["spec"]["template"]["spec"]["containers"][0]
     name = build_host_name(run, entry["name"], index)
-    own = _resolve_downward_variables(job, container, name, index)
-    container = expand_container(container, {**given, **own})
+    own = _resolve_downward_api_variables(job, container, name, index)
+    container = expand_local_container_like_kubelet(container, {**given, **own})
     env: dict[str, str] = container["env"]
     if role == "launcher":
-        env |= build_launcher_variables(job.slots)
+        env |= build_local_mpi_plugin_variables(job.slots)
     elif job.image.framework == "torch":
-        env |= build_torch_variables(job.workers, job.slots, index, _ADDRESS, port)
+        env |= build_local_torch_plugin_variables(job.workers, job.slots, index, _ADDRESS, port)
     elif job.image.framework == "jax":
-        env |= build_jax_variables(job.workers, index, _ADDRESS, port)
+        env |= build_local_jax_plugin_variables(job.workers, index, _ADDRESS, port)
     elif "MASTER_PORT" in env:
         env["MASTER_PORT"] = str(port)
     argv = (*container["command"], *container["args"])
@@ -130,7 +130,7 @@ def _build_local_pod(
     )
 
 
-def _resolve_downward_variables(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
+def _resolve_downward_api_variables(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
     """Return the variables whose value differs per pod."""
     fields = {
         "metadata.name": name,

@@ -11,28 +11,28 @@ from secrets import token_hex
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import Finding
 from gangplan.generators import generate_run_objects
-from gangplan.generators.scripts import build_launch_map
+from gangplan.generators.scripts import generate_launch_script_config_map
 from gangplan.local.copies import copy_program_folder
 from gangplan.local.mpis import LocalMpi, choose_local_mpi, describe_mpi
 from gangplan.local.places import (
     MPI_USER_HOME,
     LocalPlaces,
-    add_launch_scripts,
-    create_launch_paths,
-    find_program_folder,
-    map_mounts,
+    create_local_launch_paths,
+    find_local_program_folder,
+    map_mounts_to_local_folders,
+    write_local_launch_scripts,
 )
 from gangplan.local.pods import LocalPods, build_local_pods, list_given_variables
-from gangplan.local.scale import LocalShape, choose_local_shape, scale_down_job
+from gangplan.local.scale import LocalShape, choose_local_shape, scale_down_job_to_local_shape
 from gangplan.local.stage import (
     MARK_FILE,
     LocalStage,
     can_set_host_names,
     check_local_programs,
-    find_python,
-    guard_folder,
+    find_local_python,
+    guard_folder_against_local_run,
     has_mpi4py_module,
-    has_network_interface,
+    has_non_loopback_interface,
 )
 from gangplan.local.tagged import tag_rank_programs
 from gangplan.model.job import Job
@@ -88,15 +88,15 @@ def prepare_local_run(
 
     Raises UserError and ToolError for anything that this machine lacks.
     """
-    _check_kind(job)
-    given, missing = _collect_given_variables(job)
+    _check_framework_runs_locally(job)
+    given, missing = _collect_local_values_of_variables(job)
     if missing:
         shown = "; ".join(f"{name} ({list_given_variables(job)[name]})" for name in missing)
         help = f"Set {'it' if len(missing) == 1 else 'them'} in your environment: export {missing[0]}=..."
         raise UserError(f"variables come from the cluster and are not set here: {shown}", help)
     shape = choose_local_shape(job, wish.workers, wish.ranks)
-    mpi = _choose_job_mpi(job, shape.workers)
-    made = scale_down_job(job, shape, mpi.build if mpi else None)
+    mpi = _choose_local_mpi_for_job(job, shape.workers)
+    made = scale_down_job_to_local_shape(job, shape, mpi.build if mpi else None)
     unit, findings = plan_run(made, spec, waivers)
     if unit is None:
         return None, findings
@@ -106,9 +106,9 @@ def prepare_local_run(
     words = tag_rank_programs(made, unit.launch, stage.rank_program)
     unit = replace(unit, launch=replace(unit.launch, argv=words))
     cast = build_local_pods(
-        made, [*generate_run_objects(unit), build_launch_map(made)], given, find_free_port()
+        made, [*generate_run_objects(unit), generate_launch_script_config_map(made)], given, find_free_port()
     )
-    stage = replace(stage, places=add_launch_scripts(stage.places, cast.scripts))
+    stage = replace(stage, places=write_local_launch_scripts(stage.places, cast.scripts))
     if not (made.uses_mpi or made.image.framework == "torch"):
         pods = (
             # The programs of most commands have their tag by now; only some launchers' have not.
@@ -123,11 +123,11 @@ def prepare_local_run(
         notes.append(f"{stage.python} has no mpi4py: pip install mpi4py, if the program needs it")
     secrets = tuple(given[one.name] for one in job.env if one.secret)
     return PreparedRun(
-        unit, shape, cast, stage, secrets, (*_describe_local_differences(job, mpi), *notes)
+        unit, shape, cast, stage, secrets, (*_describe_how_local_run_differs(job, mpi), *notes)
     ), []
 
 
-def _check_kind(job: Job) -> None:
+def _check_framework_runs_locally(job: Job) -> None:
     reason = _REFUSED.get(job.image.framework)
     if reason:
         raise UserError(
@@ -136,7 +136,7 @@ def _check_kind(job: Job) -> None:
         )
 
 
-def _choose_job_mpi(job: Job, workers: int) -> LocalMpi | None:
+def _choose_local_mpi_for_job(job: Job, workers: int) -> LocalMpi | None:
     """Return an MPI that works here for a job. Raises ToolError if there is none.
 
     Without a host name for each worker, Open MPI 5 hangs (5.0.11: PRRTE takes all nodes for one); with no
@@ -147,7 +147,7 @@ def _choose_job_mpi(job: Job, workers: int) -> LocalMpi | None:
     path = os.environ.get("PATH", "")
     mpi = choose_local_mpi(job.image.mpi, path)
     named = workers == 1 or can_set_host_names()
-    if not _needs_hosts(mpi) or (named and has_network_interface()):
+    if not _needs_hosts(mpi) or (named and has_non_loopback_interface()):
         return mpi
     try:
         return choose_local_mpi(job.image.mpi, path, lambda one: not _needs_hosts(one))
@@ -167,7 +167,7 @@ def _needs_hosts(mpi: LocalMpi) -> bool:
     return mpi.build.family == "OpenMPI" and mpi.build.major > 4
 
 
-def _collect_given_variables(job: Job) -> tuple[dict[str, str], list[str]]:
+def _collect_local_values_of_variables(job: Job) -> tuple[dict[str, str], list[str]]:
     """Return the values from the user's environment of variables that the cluster would read from secrets and
     ConfigMaps, and the names that are missing."""
     names = list_given_variables(job)
@@ -180,14 +180,14 @@ def _create_local_stage(
     job: Job, wish: LocalRunOptions, root: Path, mpi: LocalMpi | None
 ) -> tuple[LocalStage, list[str]]:
     """Set up the folder of the run, with mounts and program in place; return it with notes about them."""
-    moved, notes = map_mounts(job, root, wish.mounts)
+    moved, notes = map_mounts_to_local_folders(job, root, wish.mounts)
     workdir = job.workdir or MPI_USER_HOME
-    source, why = find_program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
+    source, why = find_local_program_folder(job.command, workdir, wish.paths, wish.workspace, wish.here)
     folder = root / "work"
     copied = copy_program_folder(source, folder, MARK_FILE)
     if copied.has_links:
         given = [place for path, place in wish.paths.items() if path != workdir]
-        guard_folder(root, source, [*given, *wish.mounts.values()])
+        guard_folder_against_local_run(root, source, [*given, *wish.mounts.values()])
     if copied.too_big:
         notes.append(_describe_links(copied.too_big))
     shown = source.relative_to(wish.workspace) if source.is_relative_to(wish.workspace) else source
@@ -195,8 +195,12 @@ def _create_local_stage(
         0, f"the program is that of {shown.as_posix() if source != wish.here else 'this folder'} ({why})"
     )
     moved |= {path: str(place) for path, place in wish.paths.items() if path != workdir}
-    moved |= {workdir: str(folder), job.image.ssh.keys: str(root / "home/.ssh"), **create_launch_paths(root)}
-    python = find_python(mpi is not None and _is_python_job(job), wish.python)
+    moved |= {
+        workdir: str(folder),
+        job.image.ssh.keys: str(root / "home/.ssh"),
+        **create_local_launch_paths(root),
+    }
+    python = find_local_python(mpi is not None and _is_python_job(job), wish.python)
     return LocalStage(root, LocalPlaces(moved, folder), mpi, python, token_hex(4)), notes
 
 
@@ -216,7 +220,7 @@ def _tag_worker_command(argv: Sequence[str], word: str) -> tuple[str, ...]:
     return (*argv[:at], word, *argv[at:])
 
 
-def _describe_local_differences(job: Job, mpi: LocalMpi | None) -> list[str]:
+def _describe_how_local_run_differs(job: Job, mpi: LocalMpi | None) -> list[str]:
     """Return how the run here differs from that on the cluster."""
     found = []
     own = job.image.mpi

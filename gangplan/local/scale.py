@@ -11,7 +11,7 @@ from gangplan.plan.counts import check_launcher_counts
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import UnreadableError, find_launchers
-from gangplan.plan.problems import correct_command
+from gangplan.plan.problems import correct_launcher_words_in_command
 from gangplan.records import dataclass
 from gangplan.rules.specs import RANKS_MISMATCH
 
@@ -61,7 +61,7 @@ def choose_local_shape(job: Job, workers: int | None, ranks: int | None) -> Loca
     return LocalShape(workers, ranks // workers)
 
 
-def scale_down_job(job: Job, shape: LocalShape, mpi: MpiBuild | None) -> Job:
+def scale_down_job_to_local_shape(job: Job, shape: LocalShape, mpi: MpiBuild | None) -> Job:
     """Return the job with that shape and the local MPI, from which plan and generators make the run.
 
     The spec's mpirun options stay, unless they are for another family of MPI.
@@ -94,10 +94,10 @@ def scale_down_job(job: Job, shape: LocalShape, mpi: MpiBuild | None) -> Job:
         made_of="trainjob",
         is_stopped=False,
     )
-    return replace(made, command=_fit_command_to_counts(made))
+    return replace(made, command=_fit_command_to_scaled_counts(made))
 
 
-def _fit_command_to_counts(job: Job) -> tuple[str, ...]:
+def _fit_command_to_scaled_counts(job: Job) -> tuple[str, ...]:
     """Return the command with the job's numbers of ranks and workers in its launchers' options."""
     words = tuple(
         word.replace("{ranks}", str(job.ranks))
@@ -106,14 +106,14 @@ def _fit_command_to_counts(job: Job) -> tuple[str, ...]:
         for word in job.command
     )
     for _ in range(_ROUNDS):
-        changed = _correct_first_launcher(replace(job, command=words))
+        changed = _scale_first_launcher_numbers(replace(job, command=words))
         if changed is None or changed == words:
             break
         words = changed
     return words
 
 
-def _correct_first_launcher(job: Job) -> tuple[str, ...] | None:
+def _scale_first_launcher_numbers(job: Job) -> tuple[str, ...] | None:
     """Return the command with the first launcher's numbers corrected; None if nothing changes."""
     try:
         launchers = find_launchers(job.command, mpi_family_of(job))
@@ -123,5 +123,5 @@ def _correct_first_launcher(job: Job) -> tuple[str, ...] | None:
         wrong = check_launcher_counts(LauncherCall(job, one))
         edits = [each.edit for each in wrong if each.rule is RANKS_MISMATCH and each.edit]
         if edits:
-            return correct_command(job.command, one, list(dict.fromkeys(edits)))
+            return correct_launcher_words_in_command(job.command, one, list(dict.fromkeys(edits)))
     return None

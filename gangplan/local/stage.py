@@ -101,7 +101,7 @@ class LocalStage:
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         (self.root / "etc/hostfile").write_text(cast.hostfile)
         if cast.launcher is None:  # an MPI must not take a worker for the machine where mpirun runs
-            (self.root / "etc/hosts").write_text(_build_hosts_file(cast))
+            (self.root / "etc/hosts").write_text(_build_local_hosts_file(cast))
         rank, ssh = shlex.join([*self.aside("tag.py"), self.token]), shlex.join(self.aside("hop.py"))
         names = [name for pod in cast.pods for name in pod.names]
         launcher = cast.launcher.name if cast.launcher else cast.pods[0].name
@@ -132,7 +132,7 @@ class LocalStage:
         place.write_text(json.dumps(hosts))
 
 
-def guard_folder(root: Path, folder: Path, writable: Sequence[Path]) -> None:
+def guard_folder_against_local_run(root: Path, folder: Path, writable: Sequence[Path]) -> None:
     """Make a folder read-only for the processes of a run, but not the run's own folder and those in `writable`.
 
     hop.py does it, as far as the system allows namespaces.
@@ -145,7 +145,7 @@ def guard_folder(root: Path, folder: Path, writable: Sequence[Path]) -> None:
     (root / "etc/shut.json").write_text(json.dumps([str(folder), *inside]))
 
 
-def _build_hosts_file(cast: LocalPods) -> str:
+def _build_local_hosts_file(cast: LocalPods) -> str:
     """Return this machine's /etc/hosts with the names of all pods: frameworks such as JAX look up their own
     host."""
     own = "127.0.0.1 localhost"
@@ -176,7 +176,7 @@ def _find_quoted_program(name: str) -> str:
     return shlex.quote(found) if (found := shutil.which(name)) else ""
 
 
-def find_python(wants_mpi: bool, chosen: str | None) -> str:
+def find_local_python(wants_mpi: bool, chosen: str | None) -> str:
     """Return the Python for programs: the chosen one, otherwise PATH's, otherwise gangplan's; with MPI,
     preferably one with mpi4py.
 
@@ -211,7 +211,7 @@ def can_set_host_names() -> bool:
 _TABLES = {"/proc/self/net/route": 0, "/proc/self/net/if_inet6": -1}
 
 
-def has_network_interface() -> bool:
+def has_non_loopback_interface() -> bool:
     """Return whether an interface other than the loopback has an address; outside Linux, this is assumed."""
     found = {
         line.split()[column]

@@ -19,7 +19,7 @@ NUMBERS = "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "GANGPLAN_WOR
 MOST = 4000
 
 
-def tag_output() -> None:
+def tag_rank_output() -> None:
     """Start the program, pass on what it prints, and end as it ends."""
     folder, token, *words = sys.argv[1:]
     rank = next((os.environ[name] for name in NUMBERS if name in os.environ), "")
@@ -95,4 +95,4 @@ def write(to: int, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    tag_output()
+    tag_rank_output()

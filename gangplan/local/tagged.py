@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gangplan.model.job import Job
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
-from gangplan.plan.problems import WordEdit, correct_command
+from gangplan.plan.problems import WordEdit, correct_launcher_words_in_command
 from gangplan.plan.unit import LaunchPlan
 
 _TAGGED = ("mpi", "horovod")
@@ -37,4 +37,4 @@ def tag_rank_programs(job: Job, launch: LaunchPlan, word: str) -> tuple[str, ...
 
 def _insert_rank_tag(argv: Sequence[str], found: FoundLauncher, word: str) -> tuple[str, ...]:
     edits = [WordEdit(begin, begin, (word,)) for begin, _ in found.reading.programs]
-    return correct_command(argv, found, edits) or tuple(argv)
+    return correct_launcher_words_in_command(argv, found, edits) or tuple(argv)

@@ -16,7 +16,7 @@ def format_hostfile(names: Iterable[str], slots: int) -> str:
     return "".join(f"{name} slots={slots}\n" for name in names)
 
 
-def build_launcher_variables(slots: int) -> dict[str, str]:
+def build_local_mpi_plugin_variables(slots: int) -> dict[str, str]:
     """Return the launcher's variables that the MPI plugin overwrites (Trainer v2.3, plugins/mpi/mpi.go,
     EnforceMLPolicy)."""
     return {
@@ -27,7 +27,7 @@ def build_launcher_variables(slots: int) -> dict[str, str]:
     }
 
 
-def build_torch_variables(
+def build_local_torch_plugin_variables(
     workers: int, slots: int, index: int, address: str, port: int = 29500
 ) -> dict[str, str]:
     """Return the variables that the torch plugin sets in a worker (Trainer v2.3, plugins/torch/torch.go)."""
@@ -40,7 +40,9 @@ def build_torch_variables(
     }
 
 
-def build_jax_variables(workers: int, index: int, address: str, port: int = 29500) -> dict[str, str]:
+def build_local_jax_plugin_variables(
+    workers: int, index: int, address: str, port: int = 29500
+) -> dict[str, str]:
     """Return the variables that the jax plugin sets in a worker (Trainer v2.3, plugins/jax/jax.go)."""
     return {
         "JAX_COORDINATOR_ADDRESS": f"{address}:{port}",

@@ -134,7 +134,7 @@ def _parse_cron_number(word: str, name: str, part: str) -> int:
     return int(word)
 
 
-def find_next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
+def find_next_cron_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
     """Return the first start after a time; None if there is no start within five years.
 
     The steps are those of SpecSchedule.Next, because its behaviour around clock changes depends on them.
@@ -151,12 +151,12 @@ def find_next_start(cron: Cron, after: int, zone: tzinfo = UTC) -> int | None:
     return None
 
 
-def iterate_starts(cron: Cron, after: int, zone: tzinfo = UTC) -> Iterator[int]:
+def iterate_cron_starts(cron: Cron, after: int, zone: tzinfo = UTC) -> Iterator[int]:
     """Yield all starts after a time, in order."""
-    at = find_next_start(cron, after, zone)
+    at = find_next_cron_start(cron, after, zone)
     while at is not None:
         yield at
-        at = find_next_start(cron, at, zone)
+        at = find_next_cron_start(cron, at, zone)
 
 
 def _advance_to_cron_match(cron: Cron, clock: _Clock, at: int, is_set: bool) -> tuple[bool, int, bool]:

@@ -32,7 +32,7 @@ class DurationError(AmountError):
     """The text is not a duration."""
 
 
-def parse_spec_duration(text: str | int, span: tuple[int, int] | None = None) -> int:
+def parse_duration_to_seconds(text: str | int, span: tuple[int, int] | None = None) -> int:
     """Parse a duration to whole seconds, more than zero. Raises `DurationError`.
 
     What is proposed for a number without a unit lies within `span`, in seconds.
@@ -57,8 +57,8 @@ def parse_spec_duration(text: str | int, span: tuple[int, int] | None = None) ->
 
 
 def format_duration(seconds: int) -> str:
-    """Return the canonical text, which `parse_spec_duration` reads back; in days if they are whole and two or
-    more."""
+    """Return the canonical text, which `parse_duration_to_seconds` reads back; in days if they are whole and
+    two or more."""
     if seconds <= 0:
         raise ValueError(f"a duration is more than zero seconds, not {seconds}")
     days, rest = divmod(seconds, _SECONDS["d"])

@@ -18,7 +18,13 @@ from gangplan.model.image import SshServer as SshServer
 from gangplan.model.platform import DnsService as DnsService
 from gangplan.model.platform import GangScheduler as GangScheduler
 from gangplan.model.platform import Platform as Platform
-from gangplan.model.pods import DebugHold, Neighbour, RegisteredModel, RunDependencies, compute_pod_need
+from gangplan.model.pods import (
+    DebugHold,
+    Neighbour,
+    RegisteredModel,
+    RunDependencies,
+    compute_pod_resource_need,
+)
 from gangplan.model.pods import ElasticLimits as ElasticLimits
 from gangplan.model.pods import EnvVar as EnvVar
 from gangplan.model.pods import InlineVolume as InlineVolume
@@ -247,8 +253,8 @@ class Job:
         memory = [(one.memory, one.is_sidecar) for one in fabric]
         memory += [(one.memory, one.is_sidecar) for one in own]
         return Resources(
-            compute_pod_need(self.resources.cpu, cpu),
-            compute_pod_need(self.resources.memory, memory),
+            compute_pod_resource_need(self.resources.cpu, cpu),
+            compute_pod_resource_need(self.resources.memory, memory),
             self.resources.devices,
             self.resources.others,
         )

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import UserError, build_unreadable_error
+from gangplan.errors import UserError, build_unreadable_file_error
 from gangplan.records import dataclass
 
 HELP = "Save the answer of /api/v1/query to the query of docs/cost.md."
@@ -44,7 +44,7 @@ def read_measurements(path: Path) -> dict[tuple[str, str], MeasuredUse]:
             raise UserError(f"{path} is larger than 256 MiB", "Query a shorter time, or instant values.")
         answer = json.loads(path.read_text(encoding="utf-8"), parse_constant=str)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise build_unreadable_error(path, error, HELP) from None
+        raise build_unreadable_file_error(path, error, HELP) from None
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, dict) or data.get("resultType") not in ("vector", "matrix"):
         said = answer.get("error") if isinstance(answer, dict) else None

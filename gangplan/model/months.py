@@ -16,7 +16,7 @@ from itertools import takewhile
 
 from gangplan.model.bill import CostItem
 from gangplan.model.cost import CENT, compute_max_seconds
-from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, iterate_starts, parse_cron
+from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, iterate_cron_starts, parse_cron
 from gangplan.model.job import Job
 from gangplan.model.starts import CLOCK_YEARS, FIRST_YEAR, find_time_zone
 from gangplan.records import dataclass
@@ -61,7 +61,7 @@ def parse_months(text: str) -> tuple[Month, ...]:
     return (Month(year, int(found[2])),) if found[2] else tuple(Month(year, one) for one in range(1, 13))
 
 
-def list_year_from(day: date) -> tuple[Month, ...]:
+def list_twelve_months_from(day: date) -> tuple[Month, ...]:
     """Return the month of a day and the eleven after it."""
     found = [Month(day.year, day.month)]
     while len(found) < 12:
@@ -93,17 +93,19 @@ def count_starts(expression: str, zone: str, month: Month) -> int:
 
 
 def _count_starts_between(cron: Cron, where: tzinfo, first: int, last: int) -> int:
-    return sum(1 for _ in takewhile(lambda at: at < last, iterate_starts(cron, first - 1, where)))
+    return sum(1 for _ in takewhile(lambda at: at < last, iterate_cron_starts(cron, first - 1, where)))
 
 
 @lru_cache(maxsize=4096)
 def _list_month_days_in_zone(where: tzinfo, month: Month) -> tuple[tuple[int, int, datetime, bool], ...]:
     """Return the days of a zone that overlap a month: first second, that of the next day, and whether the
     clock does not change."""
-    return tuple(_iterate_zone_days(where, month.begin, month.next.begin))
+    return tuple(_iterate_days_in_time_zone(where, month.begin, month.next.begin))
 
 
-def _iterate_zone_days(where: tzinfo, begin: int, end: int) -> Iterator[tuple[int, int, datetime, bool]]:
+def _iterate_days_in_time_zone(
+    where: tzinfo, begin: int, end: int
+) -> Iterator[tuple[int, int, datetime, bool]]:
     shown = datetime.fromtimestamp(begin, where)
     day = datetime(shown.year, shown.month, shown.day)
     while (first := int(day.replace(tzinfo=where).timestamp())) < end:
@@ -114,7 +116,7 @@ def _iterate_zone_days(where: tzinfo, begin: int, end: int) -> Iterator[tuple[in
         day = following
 
 
-def build_month_item(one: CostItem, job: Job, month: Month) -> CostItem | None:
+def build_monthly_cost_item(one: CostItem, job: Job, month: Month) -> CostItem | None:
     """Return the item of all runs that a job's schedule starts in a month; None if it starts none.
 
     `one` is the item of a single start. A start is skipped while an earlier run trains (concurrency: forbid),
@@ -156,7 +158,7 @@ def list_budget_months() -> tuple[Month, ...]:
 
 
 @lru_cache(maxsize=4096)
-def find_busiest_month(expression: str, zone: str) -> tuple[int, Month]:
+def find_month_with_most_cron_starts(expression: str, zone: str) -> tuple[int, Month]:
     """Return the most starts in any month, and the first month that has them. Raises what `count_starts`
     raises."""
     counted = [(count_starts(expression, zone, one), one) for one in list_budget_months()]

@@ -206,7 +206,7 @@ class SideContainer:
         return "sidecars" if self.is_sidecar else "setup", self.index
 
 
-def compute_pod_need(program: Quantity, containers: Iterable[tuple[Quantity, bool]]) -> Quantity:
+def compute_pod_resource_need(program: Quantity, containers: Iterable[tuple[Quantity, bool]]) -> Quantity:
     """Return what a pod needs of a resource: the program and all sidecars, or the largest need before it.
 
     `containers` are those that start before the program, in order, each with whether it is a sidecar. A setup

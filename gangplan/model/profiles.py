@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
+from gangplan.model.quantity import Quantity, parse_cpu, parse_memory_quantity
 from gangplan.records import dataclass
 
 # Founding requirements, appendix A (S1, S4): 4 workers, no GPU, 24 h, no restart.
@@ -19,7 +19,7 @@ DEFAULT_PRIORITY = "normal"
 DEFAULT_POSTURE = "default"
 # Our choice: enough for a data loader per rank; every sample and profile sets its own.
 DEFAULT_WORKER_CPU = parse_cpu(4)
-DEFAULT_WORKER_MEMORY = parse_memory("16Gi")
+DEFAULT_WORKER_MEMORY = parse_memory_quantity("16Gi")
 
 # A run may take 24 hours, or seven days with extendedTimeout.
 PLAIN_TIMEOUT_S = 86_400
@@ -47,19 +47,19 @@ class Profile:
 
 # The target workloads of the founding requirements: the lower end of each range; timeouts are the upper end.
 WORKLOAD_PROFILES: dict[str, Profile] = {
-    "small": Profile(2, 1, parse_cpu(8), parse_memory("64Gi"), 4 * 3600),
-    "medium": Profile(8, 4, parse_cpu(16), parse_memory("128Gi"), 12 * 3600),
-    "large": Profile(32, 4, parse_cpu(32), parse_memory("256Gi"), 72 * 3600),
+    "small": Profile(2, 1, parse_cpu(8), parse_memory_quantity("64Gi"), 4 * 3600),
+    "medium": Profile(8, 4, parse_cpu(16), parse_memory_quantity("128Gi"), 12 * 3600),
+    "large": Profile(32, 4, parse_cpu(32), parse_memory_quantity("256Gi"), 72 * 3600),
 }
 
 # mpirun has one SSH session and one daemon connection per worker, so the launcher grows with their number.
 # The steps are at the documented sizes 16, 32, 64 and 100; the amounts are ours.
 LAUNCHER_LADDER: tuple[tuple[int, Quantity, Quantity], ...] = (
-    (16, parse_cpu(1), parse_memory("2Gi")),
-    (32, parse_cpu(2), parse_memory("4Gi")),
-    (64, parse_cpu(4), parse_memory("8Gi")),
-    (100, parse_cpu(8), parse_memory("16Gi")),
-    (500, parse_cpu(16), parse_memory("32Gi")),
+    (16, parse_cpu(1), parse_memory_quantity("2Gi")),
+    (32, parse_cpu(2), parse_memory_quantity("4Gi")),
+    (64, parse_cpu(4), parse_memory_quantity("8Gi")),
+    (100, parse_cpu(8), parse_memory_quantity("16Gi")),
+    (500, parse_cpu(16), parse_memory_quantity("32Gi")),
 )
 
 

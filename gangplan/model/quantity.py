@@ -134,7 +134,7 @@ def parse_quantity(text: str) -> Quantity:
     sign, number, suffix, exponent = match.groups()
     whole, _, fraction = number.partition(".")
     digits = int(whole + fraction)
-    scaled, format = _scale_to_billionths(digits, len(fraction), suffix or "", exponent)
+    scaled, format = _scale_quantity_to_billionths(digits, len(fraction), suffix or "", exponent)
     if scaled > _MAXUNITS * _NANO:
         raise QuantityError(f"{text!r} is more than Kubernetes can count (2^63-1)", "Check the unit.")
     # Go writes a positive binary amount below one unit with decimal suffixes from then on.
@@ -166,14 +166,14 @@ def parse_cpu(text: str | int | float) -> Quantity:
     return _require_positive_quantity(quantity, text)
 
 
-def parse_memory(text: str | int | float) -> Quantity:
+def parse_memory_quantity(text: str | int | float) -> Quantity:
     """Parse an amount of memory or disk with its unit, such as "32Gi". Raises `QuantityError`."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{text!r} is not an amount of memory", _MEMORY_HELP)
     written = str(text).strip()
     is_number = len(written) <= _MAX_DIGITS and _NUMBER.fullmatch(written)
     if is_number and 0 < float(written) <= _MAXUNITS:
-        raise QuantityError(f"{text!r} has no unit", _MEMORY_HELP, _propose_memory_units(written))
+        raise QuantityError(f"{text!r} has no unit", _MEMORY_HELP, _propose_memory_quantities(written))
     suffixes = tuple(suffix for suffix in UNIT_SUFFIXES if suffix not in ("", "m"))
     quantity = _parse_or_propose_quantity(str(text), suffixes, _MEMORY_HELP, _is_memory)
     if quantity.nano % _NANO:
@@ -213,7 +213,7 @@ def _require_positive_quantity(quantity: Quantity, text: str | int | float) -> Q
     return quantity
 
 
-def _scale_to_billionths(
+def _scale_quantity_to_billionths(
     digits: int, places: int, suffix: str, exponent: str | None
 ) -> tuple[int, QuantityFormat]:
     """Return billionths, rounded up, and the family of the suffix."""
@@ -255,7 +255,7 @@ def _build_quantity_error(text: str) -> QuantityError:
 _GENERAL = "Write a number and its unit, such as 32Gi, 500m or 8."
 
 
-def _propose_memory_units(number: str) -> list[AmountProposal]:
+def _propose_memory_quantities(number: str) -> list[AmountProposal]:
     """Return the plausible readings of an amount of memory without a unit: GiB, MiB (as Slurm reads it),
     bytes."""
     amount = float(number)
@@ -280,10 +280,10 @@ def format_bytes(amount: Quantity) -> str:
     )
     if size < _NANO << 10:
         return "1 byte" if amount.value() == 1 else f"{amount.value()} bytes"
-    return f"{_format_short_decimal(amount.nano, _NANO << power)} {_BINARY_SUFFIX[power // 10]}B"
+    return f"{_format_quantity_as_short_decimal(amount.nano, _NANO << power)} {_BINARY_SUFFIX[power // 10]}B"
 
 
-def _format_short_decimal(number: int, unit: int) -> str:
+def _format_quantity_as_short_decimal(number: int, unit: int) -> str:
     """Return a number of units with up to three decimals, without trailing zeros."""
     thousandths, rest = divmod(abs(number) * 1000, unit)
     if rest and thousandths < 1:

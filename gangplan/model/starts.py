@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, iterate_starts, parse_cron
+from gangplan.model.cron import DAY, HOUR, MINUTE, Cron, iterate_cron_starts, parse_cron
 from gangplan.records import dataclass
 
 # After 28 years, days and weekdays coincide again; clock changes are alike in most years.
@@ -46,26 +46,26 @@ class ClockChange:
 
 
 @lru_cache(maxsize=256)
-def find_shortest_gap(expression: str, zone: str) -> tuple[int, int] | None:
+def find_shortest_cron_start_gap(expression: str, zone: str) -> tuple[int, int] | None:
     """Return the shortest time between two starts, and the first start before it; None if there are no two
     starts.
 
     A start that is repeated because the clock is set back does not count.
     """
     cron, where = parse_cron(expression), find_time_zone(zone)
-    plain = _compute_shortest_start_gap(cron)
+    plain = _compute_shortest_cron_start_gap(cron)
     if plain is None or plain[0] <= MINUTE:
         return plain
     least = plain
     for moment, _, _ in _list_clock_changes(where):
         begin, end = moment - plain[0] - _AROUND, moment + plain[0] + _AROUND
-        starts = takewhile(lambda at, end=end: at < end, iterate_starts(cron, begin, where))  # type: ignore[misc]
-        found = _skip_repeated_starts(starts, where)
+        starts = takewhile(lambda at, end=end: at < end, iterate_cron_starts(cron, begin, where))  # type: ignore[misc]
+        found = _skip_repeated_cron_starts(starts, where)
         least = min([least, *((later - sooner, sooner) for sooner, later in pairwise(found))])
     return least
 
 
-def _skip_repeated_starts(found: Iterable[int], where: tzinfo) -> Iterator[int]:
+def _skip_repeated_cron_starts(found: Iterable[int], where: tzinfo) -> Iterator[int]:
     """Yield starts, except those repeated because the clock is set back: `find_clock_changes` returns
     these."""
     seen: set[str] = set()
@@ -94,7 +94,7 @@ def find_clock_changes(expression: str, zone: str) -> tuple[ClockChange, ...]:
 
 
 def _is_repeated(cron: Cron, moment: int, where: tzinfo, local: datetime) -> bool:
-    near = takewhile(lambda at: at < moment + _AROUND, iterate_starts(cron, moment - _AROUND, where))
+    near = takewhile(lambda at: at < moment + _AROUND, iterate_cron_starts(cron, moment - _AROUND, where))
     shown = [datetime.fromtimestamp(at, where).replace(tzinfo=None) for at in near]
     return shown.count(local) > 1
 
@@ -108,7 +108,7 @@ def _iterate_local_cron_times(cron: Cron, first: int, last: int) -> Iterator[dat
             yield local
 
 
-def _compute_shortest_start_gap(cron: Cron) -> tuple[int, int] | None:
+def _compute_shortest_cron_start_gap(cron: Cron) -> tuple[int, int] | None:
     """Return the shortest time if the clock never changes."""
     times = sorted(hour * HOUR + minute * MINUTE for hour in cron.hours for minute in cron.minutes)
     if not times:

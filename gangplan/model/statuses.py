@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import UserError, build_unreadable_error
+from gangplan.errors import UserError, build_unreadable_file_error
 from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.records import dataclass
 
@@ -33,7 +33,7 @@ def read_statuses(path: Path) -> list[RunStatus]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise build_unreadable_error(path, error, HELP) from None
+        raise build_unreadable_file_error(path, error, HELP) from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}", HELP) from None
     items = document.get("items") if isinstance(document, dict) else None

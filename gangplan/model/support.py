@@ -241,7 +241,7 @@ def list_trainer_lines(kueue: str) -> tuple[str, ...]:
     return tuple(line for line in TRAINER_LINES if kueue in KUEUE_LINES and can_work_together(line, kueue))
 
 
-def find_nearest_line(line: str, lines: Iterable[str]) -> str:
+def find_nearest_version_line(line: str, lines: Iterable[str]) -> str:
     """Return the line that is closest to a given one, so that the change is small."""
     major, minor = parse_line_key(line)
 

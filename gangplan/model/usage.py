@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import UserError, build_unreadable_error
+from gangplan.errors import UserError, build_unreadable_file_error
 from gangplan.model.quantity import Quantity, QuantityError, parse_quantity
 from gangplan.source import ManifestError, load_objects
 
@@ -25,7 +25,7 @@ def read_usage(path: Path) -> QueueUsage:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise build_unreadable_error(path, error, HELP) from None
+        raise build_unreadable_file_error(path, error, HELP) from None
     usage: QueueUsage = {}
     try:
         for queue in _iterate_cluster_queues(_load_usage_documents(path, text)):

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 from gangplan.errors import ToolError
 from gangplan.oci.credentials import Credentials
-from gangplan.oci.http import Sleep, scheme_of, send_request
+from gangplan.oci.http import Sleep, scheme_of, send_registry_request
 
 _CHALLENGE = re.compile(r"\s*(?P<kind>[A-Za-z]+)\s+(?P<rest>.*)", re.DOTALL)
 _PAIR = re.compile(r'(?P<name>[A-Za-z_]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s,"]+))')
 _MOST_BYTES = 1 << 20
 
 
-def parse_challenge(text: str) -> tuple[str, dict[str, str]]:
+def parse_registry_challenge(text: str) -> tuple[str, dict[str, str]]:
     """Parse a WWW-Authenticate header into its scheme, in lower case, and its parameters."""
     match = _CHALLENGE.match(text)
     if match is None:
@@ -30,7 +30,7 @@ def parse_challenge(text: str) -> tuple[str, dict[str, str]]:
     return match["kind"].lower(), pairs
 
 
-def answer_challenge(
+def answer_registry_challenge(
     host: str, path: str, challenge: str, known: Credentials | None, sleep: Sleep
 ) -> str | None:
     """Return the header that answers a challenge for pulling from a repository; None without credentials for
@@ -38,7 +38,7 @@ def answer_challenge(
 
     Raises ToolError for a challenge that cannot be answered safely, and for a token service that fails.
     """
-    kind, facts = parse_challenge(challenge)
+    kind, facts = parse_registry_challenge(challenge)
     if kind == "basic":
         return known.basic if known is not None and known.user else None
     if kind != "bearer":
@@ -72,7 +72,7 @@ def _request_registry_token(
         url = realm._replace(query=urllib.parse.urlencode({**query, "scope": scope})).geturl()
         if known is not None and known.user:
             headers["Authorization"] = known.basic
-    answer = send_request(url, headers, most=_MOST_BYTES, data=data, sleep=sleep)
+    answer = send_registry_request(url, headers, most=_MOST_BYTES, data=data, sleep=sleep)
     if answer.status in (401, 403):
         raise ToolError(
             f"{realm.netloc} gives no token for {host}: it answers {answer.status}",

@@ -31,7 +31,7 @@ _MOST_INCLUDES = 32
 _BY_MPI = ("mpi", "horovod", "deepspeed")
 
 
-def list_catalog_files(entry: Image | None) -> frozenset[str]:
+def list_catalog_files_in_image(entry: Image | None) -> frozenset[str]:
     """Return the files that the catalog names, by their path from the root."""
     if entry is None:
         return frozenset()
@@ -83,7 +83,7 @@ class _Comparison:
         if missing:
             yield self._differs("architectures", f"is for {', '.join(has)}", " and ".join(missing))
         user = self.looked.config.user
-        uid = _read_uid(user, self.looked.files)
+        uid = _read_uid_of_image_user(user, self.looked.files)
         if uid is not None and uid != self.entry.user.uid:
             yield self._differs(("user", "uid"), f"has User {user[:40]!a}", str(self.entry.user.uid))
         labels = self.looked.config.labels
@@ -130,7 +130,7 @@ class _Comparison:
         if config is None:
             yield self._differs(("ssh", "config"), "has no such file", ssh.config)
             return
-        settings = _read_sshd_settings(files, config)
+        settings = _read_sshd_settings_in_image(files, config)
         if "port" in settings and settings["port"] != str(ssh.port):
             yield self._differs(
                 ("ssh", "port"), f"has Port {settings['port'][:20]} in {ssh.config}", str(ssh.port)
@@ -142,7 +142,7 @@ class _Comparison:
         for path, config in found.items():
             if config is None:
                 continue
-            settings = _read_sshd_settings(files, config)
+            settings = _read_sshd_settings_in_image(files, config)
             for name in ("permitrootlogin", "passwordauthentication"):
                 if settings.get(name, "no").lower() != "no":
                     message = f"image '{self.name}' has {name} {settings[name][:40]} in {path}"
@@ -189,7 +189,7 @@ class _Comparison:
         return self.document.where(path, key=len(parts) == 0)
 
 
-def _read_uid(user: str, files: ImageFiles | None) -> int | None:
+def _read_uid_of_image_user(user: str, files: ImageFiles | None) -> int | None:
     """Return the number of a configuration's User; None if there is no User, or if its name is unknown."""
     name = user.partition(":")[0]
     if re.fullmatch(r"[+-]?[0-9]{1,10}", name):  # as runc reads it, with Go's strconv.Atoi
@@ -204,7 +204,7 @@ def _read_uid(user: str, files: ImageFiles | None) -> int | None:
     return None
 
 
-def _read_sshd_settings(files: ImageFiles, config: File) -> dict[str, str]:
+def _read_sshd_settings_in_image(files: ImageFiles, config: File) -> dict[str, str]:
     """Return the settings of a configuration of sshd and of the files that it includes (sshd_config(5))."""
     settings: dict[str, str] = {}
     included: set[str] = set()

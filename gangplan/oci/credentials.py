@@ -40,24 +40,24 @@ class Credentials:
         return "Credentials(...)"
 
 
-def find_credentials(repository: str, environment: Mapping[str, str]) -> Credentials | None:
+def find_registry_credentials(repository: str, environment: Mapping[str, str]) -> Credentials | None:
     """Return the credentials for a repository (with its host), or None to ask anonymously.
 
     Raises ToolError for a file that cannot be read, or a helper that fails.
     """
-    for path in _list_credential_files(environment):
-        config = _read_credential_file(path)
+    for path in _list_registry_credential_files(environment):
+        config = _read_registry_credential_file(path)
         if config is None:
             continue
-        found = _ask_credential_helper(config, repository, environment) or _find_stored_credentials(
-            path, config, repository
-        )
+        found = _ask_registry_credential_helper(
+            config, repository, environment
+        ) or _find_stored_registry_credentials(path, config, repository)
         if found is not None:
             return found
     return None
 
 
-def _list_credential_files(environment: Mapping[str, str]) -> Iterator[Path]:
+def _list_registry_credential_files(environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the files to search: REGISTRY_AUTH_FILE and auth.json, as podman does, then docker's."""
     if named := environment.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
@@ -67,7 +67,7 @@ def _list_credential_files(environment: Mapping[str, str]) -> Iterator[Path]:
     yield Path(environment.get("DOCKER_CONFIG") or Path(home, ".docker"), "config.json")
 
 
-def _read_credential_file(path: Path) -> dict[str, Any] | None:
+def _read_registry_credential_file(path: Path) -> dict[str, Any] | None:
     try:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES)
@@ -84,7 +84,7 @@ def _read_credential_file(path: Path) -> dict[str, Any] | None:
     return value
 
 
-def _list_repository_keys(repository: str) -> list[str]:
+def _list_registry_credential_keys(repository: str) -> list[str]:
     """Return the keys under which a repository may be listed, the most specific first.
 
     podman lists paths, docker hosts.
@@ -96,9 +96,11 @@ def _list_repository_keys(repository: str) -> list[str]:
     return [*keys, *(f"https://{parts[0]}{end}" for end in ("", "/v1/", "/v2/"))]
 
 
-def _find_stored_credentials(path: Path, config: Mapping[str, Any], repository: str) -> Credentials | None:
+def _find_stored_registry_credentials(
+    path: Path, config: Mapping[str, Any], repository: str
+) -> Credentials | None:
     entries = config.get("auths")
-    for key in _list_repository_keys(repository):
+    for key in _list_registry_credential_keys(repository):
         entry = entries.get(key) if isinstance(entries, dict) else None
         if not isinstance(entry, dict):
             continue
@@ -115,17 +117,17 @@ def _find_stored_credentials(path: Path, config: Mapping[str, Any], repository: 
     return None
 
 
-def _ask_credential_helper(
+def _ask_registry_credential_helper(
     config: Mapping[str, Any], repository: str, environment: Mapping[str, str]
 ) -> Credentials | None:
     helpers = config.get("credHelpers")
     chosen = next(
         (
             (helpers[key], key)
-            for key in _list_repository_keys(repository)
+            for key in _list_registry_credential_keys(repository)
             if isinstance(helpers, dict) and key in helpers
         ),
-        (config.get("credsStore"), _list_repository_keys(repository)[-4]),
+        (config.get("credsStore"), _list_registry_credential_keys(repository)[-4]),
     )
     helper, server = chosen
     if not isinstance(helper, str) or not helper:

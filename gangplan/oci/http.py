@@ -61,7 +61,7 @@ def scheme_of(host: str) -> str:
     return "http" if _strip_port_from_host(host) in _LOOPBACK else "https"
 
 
-def send_request(
+def send_registry_request(
     url: str,
     headers: Mapping[str, str] | None = None,
     *,
@@ -127,13 +127,13 @@ def _send_single_request(
     url: str, headers: Mapping[str, str], most: int, data: bytes | None, into: IO[bytes] | None
 ) -> HttpAnswer:
     parts = urllib.parse.urlsplit(url)
-    connection, target, login = _build_http_connection(parts)
+    connection, target, login = _build_registry_connection(parts)
     try:
         sent = {"User-Agent": f"gangplan/{__version__}", "Accept-Encoding": "identity", **headers, **login}
         connection.request("GET" if data is None else "POST", target, data, sent)
         response = connection.getresponse()
         found = {name.lower(): value for name, value in response.getheaders()}
-        body, digest = _read_response_body(url, response, most, into)
+        body, digest = _read_registry_response_body(url, response, most, into)
         return HttpAnswer(response.status, found, body, digest, url)
     except ssl.SSLCertVerificationError as bad:
         help = "Name the certificates of your site with SSL_CERT_FILE."
@@ -148,7 +148,7 @@ def _send_single_request(
         connection.close()
 
 
-def _read_response_body(
+def _read_registry_response_body(
     url: str, response: http.client.HTTPResponse, most: int, into: IO[bytes] | None
 ) -> tuple[bytes, str]:
     """Read the body into memory or a file; an error's body goes into memory, and only its first 64 KiB."""
@@ -179,7 +179,7 @@ def _read_response_body(
     return bytes(kept), f"sha256:{hashed.hexdigest()}"
 
 
-def _build_http_connection(
+def _build_registry_connection(
     parts: urllib.parse.SplitResult,
 ) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
     """Return a connection, through the environment's proxy if there is one, the target to

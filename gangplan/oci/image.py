@@ -7,10 +7,15 @@ from collections.abc import Callable
 from typing import IO, cast
 
 from gangplan.errors import ToolError
-from gangplan.oci.inside import ImageConfig, ImageContents, find_image_contents, parse_image_config
+from gangplan.oci.inside import ImageConfig, ImageContents, find_image_contents, parse_oci_image_config
 from gangplan.oci.layers import ImageFiles
 from gangplan.oci.layout import ImageLayout
-from gangplan.oci.manifests import Descriptor, FoundImage, find_image, parse_json_object
+from gangplan.oci.manifests import (
+    Descriptor,
+    FoundImage,
+    find_image_in_manifest,
+    parse_manifest_or_config_json,
+)
 from gangplan.oci.names import Reference
 from gangplan.oci.registry import RegistryClient
 from gangplan.records import dataclass
@@ -46,9 +51,9 @@ def inspect_registry_image(
     def manifest(one: Descriptor) -> object:
         return registry.manifest(Reference(reference.host, reference.path, None, one.digest))
 
-    found = find_image(registry.manifest(reference), architecture, manifest, what)  # type: ignore[arg-type]
-    config = parse_image_config(
-        parse_json_object(
+    found = find_image_in_manifest(registry.manifest(reference), architecture, manifest, what)  # type: ignore[arg-type]
+    config = parse_oci_image_config(
+        parse_manifest_or_config_json(
             registry.blob(reference, found.config.digest, found.config.size), f"{what}: configuration"
         )
     )
@@ -68,14 +73,14 @@ def inspect_registry_image(
     return _inspect_image_layers(what, found, config, layer, also)
 
 
-def inspect_layout_image(
+def inspect_oci_layout_image(
     layout: ImageLayout, tag: str | None, architecture: str, also: frozenset[str]
 ) -> InspectedImage:
     """Look into an image in a layout, including its layers. Raises UserError and ToolError."""
-    found = find_image(layout.top(tag), architecture, layout.manifest, layout.name)
+    found = find_image_in_manifest(layout.top(tag), architecture, layout.manifest, layout.name)
     with layout.blob(found.config) as stream:
-        config = parse_image_config(
-            parse_json_object(stream.read(found.config.size), f"{layout.name}: configuration")
+        config = parse_oci_image_config(
+            parse_manifest_or_config_json(stream.read(found.config.size), f"{layout.name}: configuration")
         )
     return _inspect_image_layers(layout.name, found, config, layout.blob, also)
 

@@ -64,7 +64,7 @@ class ImageContents:
     has_libmpi: bool = False
 
 
-def parse_image_config(body: Mapping[str, Any]) -> ImageConfig:
+def parse_oci_image_config(body: Mapping[str, Any]) -> ImageConfig:
     """Parse a configuration; any part may be missing or of another type."""
     own = body.get("config") if isinstance(body.get("config"), dict) else {}
     assert isinstance(own, dict)
@@ -88,18 +88,18 @@ def parse_image_config(body: Mapping[str, Any]) -> ImageConfig:
 
 def find_image_contents(files: ImageFiles, config: ImageConfig) -> ImageContents:
     """Return what the kept files reveal."""
-    cuda, rocm = _find_cuda_version(files, config), _find_rocm_version(files)
+    cuda, rocm = _find_cuda_version_in_image_layers(files, config), _find_rocm_version_in_image(files)
     return ImageContents(
         mpis=tuple(
             dict.fromkeys(
                 sorted(
-                    _find_installed_mpis(files),
+                    _find_mpis_in_image_layers(files),
                     key=lambda one: (one.family, not one.version, one.version, one.by),
                 )
             )
         ),
-        users=_read_passwd_users(files),
-        frameworks=dict(sorted(_find_python_frameworks(files))),
+        users=_read_passwd_users_in_image(files),
+        frameworks=dict(sorted(_find_frameworks_in_image(files))),
         cuda=cuda,
         has_compat=any(re.match(r"usr/local/cuda[^/]*/compat/", path) for path in files.kept),
         rocm=rocm,
@@ -107,7 +107,7 @@ def find_image_contents(files: ImageFiles, config: ImageConfig) -> ImageContents
     )
 
 
-def _find_installed_mpis(files: ImageFiles) -> Iterator[InstalledMpi]:
+def _find_mpis_in_image_layers(files: ImageFiles) -> Iterator[InstalledMpi]:
     for path, one in files.kept.items():
         if found := re.fullmatch(r"(?:.*/)?pkgconfig/(ompi|mpich|impi)\.pc", path):
             yield InstalledMpi(
@@ -120,7 +120,7 @@ def _find_installed_mpis(files: ImageFiles) -> Iterator[InstalledMpi]:
         elif found := _ONEAPI.fullmatch(path):
             yield InstalledMpi("IntelMPI", found[1], path[: found.end(1)])
         elif path.startswith("var/lib/dpkg/status"):
-            yield from _find_debian_mpi_packages(one.content, path)
+            yield from _find_debian_mpis_in_image(one.content, path)
         elif re.search(r"(^|/)ompi_info$", path):
             yield InstalledMpi("OpenMPI", "", path)
         elif re.search(r"(^|/)mpichversion$", path):
@@ -129,7 +129,7 @@ def _find_installed_mpis(files: ImageFiles) -> Iterator[InstalledMpi]:
             yield InstalledMpi("IntelMPI", "", path)
 
 
-def _find_debian_mpi_packages(content: bytes, path: str) -> Iterator[InstalledMpi]:
+def _find_debian_mpis_in_image(content: bytes, path: str) -> Iterator[InstalledMpi]:
     """Yield the MPIs among Debian's packages: `4.1.4-3+b1` is 4.1.4, and an epoch is not part of the
     version."""
     for block in content.decode("utf-8", "replace").split("\n\n"):
@@ -143,7 +143,7 @@ def _find_debian_mpi_packages(content: bytes, path: str) -> Iterator[InstalledMp
             yield InstalledMpi(_DPKG[name[1]], version[1] if version else "", path)
 
 
-def _read_passwd_users(files: ImageFiles) -> dict[int, str]:
+def _read_passwd_users_in_image(files: ImageFiles) -> dict[int, str]:
     one = files.find("/etc/passwd")
     found: dict[int, str] = {}
     for line in one.content.decode("utf-8", "replace").splitlines() if one else ():
@@ -153,14 +153,14 @@ def _read_passwd_users(files: ImageFiles) -> dict[int, str]:
     return found
 
 
-def _find_python_frameworks(files: ImageFiles) -> Iterator[tuple[str, str]]:
+def _find_frameworks_in_image(files: ImageFiles) -> Iterator[tuple[str, str]]:
     for path in files.kept:
         found = _DIST.fullmatch(path)
         if found and found[1].lower() in _FRAMEWORKS:
             yield found[1].lower(), found[2]
 
 
-def _find_cuda_version(files: ImageFiles, config: ImageConfig) -> str | None:
+def _find_cuda_version_in_image_layers(files: ImageFiles, config: ImageConfig) -> str | None:
     """Return the CUDA version from NVIDIA's file, the variable of NVIDIA's images, or the library's name."""
     for path, one in sorted(files.kept.items()):
         if re.fullmatch(r"usr/local/cuda[^/]*/version\.json", path):
@@ -173,7 +173,7 @@ def _find_cuda_version(files: ImageFiles, config: ImageConfig) -> str | None:
     return next((found[1] for path in sorted(files.kept) if (found := _CUDART.fullmatch(path))), None)
 
 
-def _find_rocm_version(files: ImageFiles) -> str | None:
+def _find_rocm_version_in_image(files: ImageFiles) -> str | None:
     for path, one in sorted(files.kept.items()):
         if path.endswith("/.info/version"):
             found = re.match(rb"\d+\.\d+", one.content)

@@ -69,11 +69,11 @@ class ImageFiles:
         most, told = size * _GROWTH + _ALWAYS, (len(self.keys), len(self.outside))
         try:
             added, gone = self._layer(
-                number, iterate_tar_entries(_open_layer_archive(stream, what), most, what), also
+                number, iterate_tar_entries(_open_image_layer_archive(stream, what), most, what), also
             )
             if empty := _find_empty_link_targets(added):
                 # A hard link's content is at another name, which was not recognised when it passed.
-                again = iterate_tar_entries(_open_layer_archive(stream, what), most, what)
+                again = iterate_tar_entries(_open_image_layer_archive(stream, what), most, what)
                 del self.keys[told[0] :], self.outside[told[1] :]
                 added, gone = self._layer(number, again, also | empty)
         except (EOFError, zlib.error, gzip.BadGzipFile) as bad:
@@ -158,7 +158,7 @@ class ImageFiles:
                 links += 1
                 if links > _LINKS:
                     return None
-                parts = [*_resolve_link_target(done, one.target), *parts]
+                parts = [*_resolve_layer_link_target(done, one.target), *parts]
                 done = ""
         return self.kept.get(done)
 
@@ -168,7 +168,7 @@ def _find_empty_link_targets(added: Mapping[str, File]) -> frozenset[str]:
     return frozenset(one.target for one in added.values() if one.kind == "file" and one.target)
 
 
-def _resolve_link_target(link: str, target: str) -> list[str]:
+def _resolve_layer_link_target(link: str, target: str) -> list[str]:
     """Return the target of a link as parts from the root; the parent of the root is the root."""
     base = [] if target.startswith("/") else link.split("/")[:-1]
     for part in target.split("/"):
@@ -190,7 +190,7 @@ def _list_parent_folders(path: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _open_layer_archive(stream: IO[bytes], what: str) -> IO[bytes]:
+def _open_image_layer_archive(stream: IO[bytes], what: str) -> IO[bytes]:
     """Return the archive in a layer, detected by its first bytes, since media types are often wrong."""
     stream.seek(0)
     magic = stream.read(4)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from gangplan.errors import ToolError, UserError
-from gangplan.oci.manifests import Descriptor, parse_json_object, platforms_of
+from gangplan.oci.manifests import Descriptor, image_index_platforms_of, parse_manifest_or_config_json
 from gangplan.oci.names import INDEX_TYPES, OCI_INDEX, compute_blob_digest
 from gangplan.oci.registry import MAX_MANIFEST_BYTES, Manifest
 from gangplan.oci.tar import iterate_tar_entries
@@ -36,7 +36,7 @@ class ImageLayout:
         Raises UserError if the layout has no such tag.
         """
         data = self._bytes("index.json", MAX_MANIFEST_BYTES)
-        body = parse_json_object(data, f"{self.name}: index.json")
+        body = parse_manifest_or_config_json(data, f"{self.name}: index.json")
         entries = body.get("manifests")
         every = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
         named = [one for one in every if _name_of(one) == tag] if tag else every
@@ -44,7 +44,7 @@ class ImageLayout:
             known = ", ".join(sorted(filter(None, map(_name_of, every)))) or "no names"
             raise UserError(f"{self.name} has no image '{tag}'", f"It has {known[:500]}.")
         if len(named) == 1:
-            checked = platforms_of({"manifests": named}, self.name)
+            checked = image_index_platforms_of({"manifests": named}, self.name)
             if checked:
                 return self.manifest(checked[0].entry)
         return Manifest(data, compute_blob_digest(data), OCI_INDEX)
@@ -87,13 +87,13 @@ class ImageLayout:
         return data
 
 
-def open_layout(path: Path, name: str) -> ImageLayout:
+def open_oci_layout(path: Path, name: str) -> ImageLayout:
     """Open the layout in a folder or an uncompressed tar. Raises UserError for anything else."""
     if path.is_dir():
-        return ImageLayout(name, lambda inner: _open_layout_file(path, inner))
+        return ImageLayout(name, lambda inner: _open_oci_layout_file(path, inner))
     if not path.is_file():
         raise UserError(f"there is no {name}", "Name an OCI layout: a folder, or a tar of one.")
-    places = _find_tar_file_offsets(path, name)
+    places = _find_oci_layout_tar_offsets(path, name)
 
     def part(inner: str) -> IO[bytes] | None:
         return cast("IO[bytes]", _Part(path, *places[inner])) if inner in places else None
@@ -101,7 +101,7 @@ def open_layout(path: Path, name: str) -> ImageLayout:
     return ImageLayout(name, part)
 
 
-def _open_layout_file(root: Path, inner: str) -> IO[bytes] | None:
+def _open_oci_layout_file(root: Path, inner: str) -> IO[bytes] | None:
     """Open a regular file of the folder; links are not followed, so that nothing outside is read."""
     place = root
     for part in inner.split("/"):
@@ -115,7 +115,7 @@ def _open_layout_file(root: Path, inner: str) -> IO[bytes] | None:
     return place.open("rb") if stat.S_ISREG(mode) else None
 
 
-def _find_tar_file_offsets(path: Path, name: str) -> dict[str, tuple[int, int]]:
+def _find_oci_layout_tar_offsets(path: Path, name: str) -> dict[str, tuple[int, int]]:
     """Return the offset and size of each file in a tar."""
     found = {}
     size = path.stat().st_size

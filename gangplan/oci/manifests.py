@@ -62,19 +62,19 @@ class FoundImage:
 Fetch = Callable[[Descriptor], Manifest]
 
 
-def find_image(top: Manifest, architecture: str, fetch: Fetch, what: str) -> FoundImage:
+def find_image_in_manifest(top: Manifest, architecture: str, fetch: Fetch, what: str) -> FoundImage:
     """Return the image for an architecture. Raises ToolError if there is no such image, or if it is not an
     image."""
     body = _parse_manifest_json(top, what)
     names: tuple[str, ...] = ()
     manifest, seen = top, {top.digest}
     for _ in range(_DEEPEST):
-        if not is_index(manifest, body):
-            config, layers = _parse_config_and_layers(body, what)
+        if not is_oci_image_index(manifest, body):
+            config, layers = _parse_manifest_config_and_layers(body, what)
             return FoundImage(top.digest, names, manifest.digest, config, layers)
-        platforms = platforms_of(body, what)
+        platforms = image_index_platforms_of(body, what)
         names = names or _list_linux_architectures(platforms)
-        entry = _select_platform_manifest(platforms, architecture, what)
+        entry = _select_image_manifest_for_platform(platforms, architecture, what)
         if entry.digest in seen:
             raise ToolError(f"{what}: its index leads back to itself")
         seen.add(entry.digest)
@@ -87,7 +87,11 @@ def architectures_of(top: Manifest, what: str) -> tuple[str, ...]:
     """Return the Linux architectures that an index lists; empty for a single image, and if the index names
     none."""
     body = _parse_manifest_json(top, what)
-    return _list_linux_architectures(platforms_of(body, what)) if is_index(top, body) else ()
+    return (
+        _list_linux_architectures(image_index_platforms_of(body, what))
+        if is_oci_image_index(top, body)
+        else ()
+    )
 
 
 def _list_linux_architectures(platforms: Sequence[ImagePlatform]) -> tuple[str, ...]:
@@ -96,7 +100,7 @@ def _list_linux_architectures(platforms: Sequence[ImagePlatform]) -> tuple[str, 
     )
 
 
-def is_index(manifest: Manifest, body: dict[str, Any]) -> bool:
+def is_oci_image_index(manifest: Manifest, body: dict[str, Any]) -> bool:
     """Return whether a manifest is an index, by its own media type, else by the header's, else by its fields.
 
     Raises ToolError for one that is both an index and an image.
@@ -107,7 +111,7 @@ def is_index(manifest: Manifest, body: dict[str, Any]) -> bool:
     return kind in INDEX_TYPES or ("manifests" in body and kind not in MANIFEST_TYPES)
 
 
-def platforms_of(body: dict[str, Any], what: str) -> tuple[ImagePlatform, ...]:
+def image_index_platforms_of(body: dict[str, Any], what: str) -> tuple[ImagePlatform, ...]:
     """Return the images of an index, without attestations and the like, whose platform is unknown."""
     entries = body.get("manifests")
     if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
@@ -123,7 +127,9 @@ def platforms_of(body: dict[str, Any], what: str) -> tuple[ImagePlatform, ...]:
     return tuple(found)
 
 
-def _select_platform_manifest(platforms: Sequence[ImagePlatform], architecture: str, what: str) -> Descriptor:
+def _select_image_manifest_for_platform(
+    platforms: Sequence[ImagePlatform], architecture: str, what: str
+) -> Descriptor:
     fitting = [one for one in platforms if one.os == "linux" and one.architecture == architecture]
     if not fitting and len(platforms) == 1 and not platforms[0].architecture:
         fitting = list(platforms)  # the index of a layout need not name a platform
@@ -133,7 +139,9 @@ def _select_platform_manifest(platforms: Sequence[ImagePlatform], architecture: 
     return fitting[0].entry
 
 
-def _parse_config_and_layers(body: dict[str, Any], what: str) -> tuple[Descriptor, tuple[Descriptor, ...]]:
+def _parse_manifest_config_and_layers(
+    body: dict[str, Any], what: str
+) -> tuple[Descriptor, tuple[Descriptor, ...]]:
     layers = body.get("layers")
     if not isinstance(body.get("config"), dict) or not isinstance(layers, list):
         raise ToolError(f"{what} is no image: it has no configuration and layers")
@@ -154,10 +162,10 @@ def _parse_oci_descriptor(value: Any, most: int, what: str) -> Descriptor:
 
 
 def _parse_manifest_json(manifest: Manifest, what: str) -> dict[str, Any]:
-    return parse_json_object(manifest.data, f"{what}: manifest {manifest.digest}")
+    return parse_manifest_or_config_json(manifest.data, f"{what}: manifest {manifest.digest}")
 
 
-def parse_json_object(data: bytes, what: str) -> dict[str, Any]:
+def parse_manifest_or_config_json(data: bytes, what: str) -> dict[str, Any]:
     """Parse bytes as a JSON object. Raises ToolError for anything else."""
     try:
         value = json.loads(data)

@@ -60,7 +60,7 @@ class Reference:
         return f"{self.repository}{tag}{f'@{self.digest}' if self.digest else ''}"
 
 
-def parse_reference(text: str) -> Reference:
+def parse_registry_image_reference(text: str) -> Reference:
     """Parse an image reference. Raises UserError for one without a registry's host."""
     match = _REFERENCE.fullmatch(text)
     if match is None or not ("." in match["host"] or ":" in match["host"] or match["host"] == "localhost"):

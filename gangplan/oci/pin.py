@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gangplan.errors import ToolError, UserError
 from gangplan.findings import FieldPath, Finding, Fix
-from gangplan.oci.manifests import Descriptor, architectures_of, find_image, parse_json_object
-from gangplan.oci.names import Reference, parse_reference
+from gangplan.oci.manifests import (
+    Descriptor,
+    architectures_of,
+    find_image_in_manifest,
+    parse_manifest_or_config_json,
+)
+from gangplan.oci.names import Reference, parse_registry_image_reference
 from gangplan.oci.registry import ImageMissingError, Manifest, RegistryClient
 from gangplan.records import dataclass
 from gangplan.resolve.image import apply_mirrors
@@ -159,7 +164,7 @@ class _Asked:
     def _architectures(self, repository: str, manifest: Manifest) -> Iterator[Finding]:
         """Check that an image has the architectures that the catalog states; a single image has its own in
         its config."""
-        reference, what = parse_reference(repository), f"{repository}@{manifest.digest}"
+        reference, what = parse_registry_image_reference(repository), f"{repository}@{manifest.digest}"
         has = architectures_of(manifest, what)
         if not has:
             has = self._looked_up(reference, manifest, what)
@@ -180,21 +185,23 @@ class _Asked:
         def fetch(one: Descriptor) -> Manifest:
             return self.registry.manifest(Reference(reference.host, reference.path, None, one.digest))
 
-        found = find_image(manifest, self.image.architectures[0], fetch, what)
+        found = find_image_in_manifest(manifest, self.image.architectures[0], fetch, what)
         if found.architectures:
             return found.architectures
         config = self.registry.blob(reference, found.config.digest, found.config.size)
-        return (str(parse_json_object(config, what).get("architecture", "")),)
+        return (str(parse_manifest_or_config_json(config, what).get("architecture", "")),)
 
     def _ask(self, repository: str, tag: str | None, digest: str | None) -> Manifest:
         try:
-            place = parse_reference(repository)
+            place = parse_registry_image_reference(repository)
         except UserError as bad:
             raise ToolError(bad.message, bad.help) from None
         return self.registry.manifest(Reference(place.host, place.path, tag, digest))
 
 
-def choose_images(names: Sequence[str], images: Mapping[str, Image], nearest: str) -> dict[str, Image]:
+def choose_catalog_images_to_pin(
+    names: Sequence[str], images: Mapping[str, Image], nearest: str
+) -> dict[str, Image]:
     """Return the named images, or all. Raises UserError with `nearest` for a name that the catalog lacks."""
     unknown = next((name for name in names if name not in images), None)
     if unknown is not None:

@@ -11,9 +11,9 @@ from dataclasses import field
 from typing import IO
 
 from gangplan.errors import ToolError
-from gangplan.oci.auth import answer_challenge
-from gangplan.oci.credentials import Credentials, find_credentials
-from gangplan.oci.http import HttpAnswer, Sleep, scheme_of, send_request
+from gangplan.oci.auth import answer_registry_challenge
+from gangplan.oci.credentials import Credentials, find_registry_credentials
+from gangplan.oci.http import HttpAnswer, Sleep, scheme_of, send_registry_request
 from gangplan.oci.names import INDEX_TYPES, MANIFEST_TYPES, SCHEMA_1_MANIFEST, Reference, is_digest
 from gangplan.records import dataclass
 
@@ -91,7 +91,7 @@ class RegistryClient:
         """Check once per host that it is a registry, whose API begins at /v2/. Raises ToolError."""
         if reference.host in self._pinged:
             return
-        answer = send_request(
+        answer = send_registry_request(
             f"{scheme_of(reference.server)}://{reference.server}/v2/", most=1 << 20, sleep=self.sleep
         )
         if answer.status == 400 and b"HTTPS server" in answer.body:
@@ -115,11 +115,11 @@ class RegistryClient:
         key = (reference.host, reference.path)
         for is_last in (False, True):
             own = {"Authorization": self._tokens[key]} if key in self._tokens else {}
-            answer = send_request(url, {**headers, **own}, most=most, into=into, sleep=self.sleep)
+            answer = send_registry_request(url, {**headers, **own}, most=most, into=into, sleep=self.sleep)
             challenge = answer.headers.get("www-authenticate", "")
             if answer.status != 401 or is_last or not challenge:
                 return answer
-            said = answer_challenge(
+            said = answer_registry_challenge(
                 reference.host, reference.server_path, challenge, self._who(reference), self.sleep
             )
             if said is None:
@@ -130,7 +130,7 @@ class RegistryClient:
     def _who(self, reference: Reference) -> Credentials | None:
         name = reference.repository
         if name not in self._known:
-            self._known[name] = find_credentials(name, self.environment)
+            self._known[name] = find_registry_credentials(name, self.environment)
         return self._known[name]
 
 

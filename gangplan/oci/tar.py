@@ -46,7 +46,7 @@ def iterate_tar_entries(stream: IO[bytes], most: int, what: str) -> Iterator[tup
         header = source.take(_BLOCK)
         if len(header) < _BLOCK or not header.strip(b"\0"):
             return  # the end, or a block of zeros, after which nothing counts
-        if not _is_sound(header):
+        if not _has_valid_tar_checksum(header):
             raise ToolError(f"{what} is damaged: a header has the wrong checksum")
         kind, size = chr(header[156]), _parse_tar_number(header[124:136], what)
         if kind in "xLKg":
@@ -104,7 +104,7 @@ class _Source:
         return chunk
 
 
-def _is_sound(header: bytes) -> bool:
+def _has_valid_tar_checksum(header: bytes) -> bool:
     """Return whether the checksum of a header is right; its own field counts as blanks."""
     stated = header[148:156].strip(b" \0")
     if not re.fullmatch(rb"[0-7]{1,7}", stated):

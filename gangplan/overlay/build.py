@@ -16,12 +16,12 @@ from gangplan.findings import Location
 from gangplan.objects import Body, dump_all, ref_of
 from gangplan.overlay.shape import (
     PointerTree,
-    build_pointer_tree,
-    build_representative,
-    fill_slots,
-    insert_shape_slots,
-    order_keys_like,
-    split_shape,
+    build_overlay_pointer_tree,
+    build_overlay_shape_representative,
+    fill_overlay_shape_slots,
+    insert_overlay_shape_slots,
+    order_keys_as_before_patch,
+    split_overlay_shape,
 )
 from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.records import dataclass
@@ -68,7 +68,9 @@ class OverlayBuilder:
     _tree: PointerTree = field(init=False)
 
     def __post_init__(self) -> None:
-        self._tree = build_pointer_tree(path for patch in self.component.patches for path in patch.paths)
+        self._tree = build_overlay_pointer_tree(
+            path for patch in self.component.patches for path in patch.paths
+        )
 
     def build(self, bodies: Sequence[Body]) -> list[Body]:
         """Build objects, in order.
@@ -90,13 +92,13 @@ class OverlayBuilder:
             if self._needs_values(body):
                 direct.append(index)
             else:
-                by_shape[index] = split_shape(body, self._tree)
+                by_shape[index] = split_overlay_shape(body, self._tree)
         self._learn(bodies, by_shape)
         for index, (key, parts) in by_shape.items():
-            built[index] = fill_slots(self._by_shape[key], parts)
-        chosen = [_replace_hash_with_digits(bodies[index]) for index in direct]
+            built[index] = fill_overlay_shape_slots(self._by_shape[key], parts)
+        chosen = [_replace_run_hash_for_kustomize_build(bodies[index]) for index in direct]
         for index, outcome in zip(direct, self._run(chosen), strict=True):
-            built[index] = _restore_hash_placeholder(outcome)
+            built[index] = _restore_run_hash_after_kustomize_build(outcome)
         return built
 
     def _check_replaced(self, body: Body, hits: list[int]) -> None:
@@ -108,9 +110,9 @@ class OverlayBuilder:
         for patch in (self.component.patches[number] for number in hits):
             added += patch.added
             for path in patch.replaced:
-                if not any(_may_create_patched_path(one, path) for one in added) and not points_at(
-                    body, path
-                ):
+                if not any(
+                    _may_create_patched_path(one, path) for one in added
+                ) and not has_patch_target_in_object(body, path):
                     raise PatchError(
                         f"the patch replaces {path}, which {ref_of(body).kind} objects do not have",
                         "Use op: add, or correct the path.",
@@ -134,11 +136,14 @@ class OverlayBuilder:
         new = {key: bodies[index] for index, (key, _) in wanted.items() if key not in self._by_shape}
         if self.shapes is not None:
             kept = {key: outcome for key in new if (outcome := self.shapes.get(key)) is not None}
-            self._by_shape.update((key, insert_shape_slots(outcome)) for key, outcome in kept.items())
+            self._by_shape.update((key, insert_overlay_shape_slots(outcome)) for key, outcome in kept.items())
             new = {key: body for key, body in new.items() if key not in kept}
-        chosen = [build_representative(body, self._tree, number) for number, body in enumerate(new.values())]
+        chosen = [
+            build_overlay_shape_representative(body, self._tree, number)
+            for number, body in enumerate(new.values())
+        ]
         made = dict(zip(new, self._run(chosen), strict=True))
-        self._by_shape.update((key, insert_shape_slots(outcome)) for key, outcome in made.items())
+        self._by_shape.update((key, insert_overlay_shape_slots(outcome)) for key, outcome in made.items())
         if made and self.shapes is not None:
             self.shapes.add(made)
 
@@ -152,7 +157,7 @@ class OverlayBuilder:
         """Run one kustomize build; an annotation, removed afterwards, identifies each object."""
         if self._engine is None:
             self._engine = require_engine()
-        marked = [_add_build_mark(body, index) for index, body in enumerate(bodies)]
+        marked = [_add_kustomize_build_mark(body, index) for index, body in enumerate(bodies)]
         with tempfile.TemporaryDirectory(prefix="gangplan-") as folder:
             self._write(Path(folder), marked)
             try:
@@ -160,7 +165,7 @@ class OverlayBuilder:
             except OverlayError as refused:
                 cause = refused.cause.removeprefix("component: ").replace('\\"', "'")
                 raise self._refused(cause) from refused
-        return _parse_kustomize_output(self._engine, text, bodies)
+        return _parse_kustomize_build_output(self._engine, text, bodies)
 
     def _refused(self, cause: str) -> PatchError:
         """Return kustomize's complaint, at the patch whose path it names."""
@@ -186,7 +191,7 @@ class OverlayBuilder:
         )
 
 
-def _parse_kustomize_output(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Body]:
+def _parse_kustomize_build_output(engine: KustomizeEngine, text: bytes, bodies: list[Body]) -> list[Body]:
     """Return what kustomize built from each object, in order.
 
     Raises ToolError if the output does not match these objects.
@@ -195,8 +200,8 @@ def _parse_kustomize_output(engine: KustomizeEngine, text: bytes, bodies: list[B
     outcomes: dict[int, Body] = {}
     try:
         for body in load_blocks(text.decode()):
-            index, outcome = _remove_build_mark(body)
-            outcomes[index] = order_keys_like(bodies[index], outcome)
+            index, outcome = _remove_kustomize_build_mark(body)
+            outcomes[index] = order_keys_as_before_patch(bodies[index], outcome)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ToolError(f"{engine.label} printed something else than what it was given", help) from None
     if len(outcomes) != len(bodies) or not text.endswith(b"\n"):
@@ -211,31 +216,31 @@ def _may_create_patched_path(added: str, path: str) -> bool:
     return f"{path}/".startswith(f"{added}/")
 
 
-def _replace_hash_with_digits(body: Body) -> Body:
+def _replace_run_hash_for_kustomize_build(body: Body) -> Body:
     """Return the object under the name that targets see."""
     meta = dict(body["metadata"])
     meta["name"] = replace_run_hash(meta["name"])
     return {**body, "metadata": meta}
 
 
-def _restore_hash_placeholder(value: Any) -> Any:
+def _restore_run_hash_after_kustomize_build(value: Any) -> Any:
     """Restore the placeholder of the run's name in what was built, also where a patch copied the name."""
     if isinstance(value, dict):
-        return {key: _restore_hash_placeholder(item) for key, item in value.items()}
+        return {key: _restore_run_hash_after_kustomize_build(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_restore_hash_placeholder(item) for item in value]
+        return [_restore_run_hash_after_kustomize_build(item) for item in value]
     is_name = isinstance(value, str) and value.endswith(f"-{TARGET_HASH_DIGITS}")
     return f"{value[: -len(TARGET_HASH_DIGITS)]}{HASH_PLACEHOLDER}" if is_name else value
 
 
-def _add_build_mark(body: Body, index: int) -> Body:
+def _add_kustomize_build_mark(body: Body, index: int) -> Body:
     """Return the object with its index in an annotation, so that equal names in one build do not clash."""
     meta = dict(body["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), BUILD_MARK: f"i{index}"}
     return {**body, "metadata": meta}
 
 
-def _remove_build_mark(body: Body) -> tuple[int, Body]:
+def _remove_kustomize_build_mark(body: Body) -> tuple[int, Body]:
     annotations = body["metadata"]["annotations"]
     index = int(annotations.pop(BUILD_MARK)[1:])
     if not annotations:
@@ -243,7 +248,7 @@ def _remove_build_mark(body: Body) -> tuple[int, Body]:
     return index, body
 
 
-def points_at(value: Any, path: str) -> bool:
+def has_patch_target_in_object(value: Any, path: str) -> bool:
     """Return whether a JSON pointer leads to something in the value."""
     for step in path.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")

@@ -35,7 +35,7 @@ class _Slot:
     index: int
 
 
-def build_pointer_tree(pointers: Iterable[str]) -> PointerTree:
+def build_overlay_pointer_tree(pointers: Iterable[str]) -> PointerTree:
     """Return the JSON pointers of patches as a tree. `spec` itself is always a mapping in it."""
     tree: PointerTree = {"spec": {"": {}}}
     for pointer in pointers:
@@ -45,7 +45,7 @@ def build_pointer_tree(pointers: Iterable[str]) -> PointerTree:
     return tree
 
 
-def split_shape(body: Body, tree: PointerTree) -> tuple[Any, list[Any]]:
+def split_overlay_shape(body: Body, tree: PointerTree) -> tuple[Any, list[Any]]:
     """Return a hashable key of the shape, and the parts that are not in it, in order."""
     parts: list[Any] = []
     return tuple(
@@ -54,14 +54,16 @@ def split_shape(body: Body, tree: PointerTree) -> tuple[Any, list[Any]]:
                 name,
                 value
                 if name in _LITERAL
-                else _build_shape_key(value, _select_field_subtree(tree, name, body), parts),
+                else _build_overlay_shape_key(
+                    value, _select_overlay_pointer_subtree(tree, name, body), parts
+                ),
             )
             for name, value in body.items()
         ]
     ), parts
 
 
-def _select_field_subtree(tree: PointerTree, name: str, body: Body) -> PointerTree | None:
+def _select_overlay_pointer_subtree(tree: PointerTree, name: str, body: Body) -> PointerTree | None:
     """Return the tree below a top-level field; only `spec` is limited, as kustomize reads all the others.
 
     kustomize itself looks at names, labels and references. In a CronJob it looks for references in the pod's
@@ -70,12 +72,12 @@ def _select_field_subtree(tree: PointerTree, name: str, body: Body) -> PointerTr
     return tree["spec"] if name == "spec" and body["kind"] != "CronJob" else None
 
 
-def _build_shape_key(value: Any, tree: PointerTree | None, parts: list[Any]) -> Any:
+def _build_overlay_shape_key(value: Any, tree: PointerTree | None, parts: list[Any]) -> Any:
     if tree is None or tree:
         if isinstance(value, dict):
             return tuple(
                 [
-                    (name, _build_shape_key(item, _descend_pointer_tree(tree, name), parts))
+                    (name, _build_overlay_shape_key(item, _descend_pointer_tree(tree, name), parts))
                     for name, item in value.items()
                 ]
             )
@@ -83,7 +85,7 @@ def _build_shape_key(value: Any, tree: PointerTree | None, parts: list[Any]) -> 
             return (
                 "[",
                 *[
-                    _build_shape_key(item, _descend_pointer_tree(tree, str(at)), parts)
+                    _build_overlay_shape_key(item, _descend_pointer_tree(tree, str(at)), parts)
                     for at, item in enumerate(value)
                 ],
             )
@@ -95,7 +97,7 @@ def _descend_pointer_tree(tree: PointerTree | None, step: str) -> PointerTree | 
     return None if tree is None else tree.get(step, {})
 
 
-def build_representative(body: Body, tree: PointerTree, number: int) -> Body:
+def build_overlay_shape_representative(body: Body, tree: PointerTree, number: int) -> Body:
     """Return the object with a placeholder for each part; the number keeps names in one build distinct.
 
     Even a numeric value becomes text: kustomize's JSON patches do not look at types.
@@ -104,67 +106,75 @@ def build_representative(body: Body, tree: PointerTree, number: int) -> Body:
     return {
         name: value
         if name in _LITERAL
-        else _insert_shape_placeholders(value, _select_field_subtree(tree, name, body), placeholders)
+        else _insert_overlay_shape_placeholders(
+            value, _select_overlay_pointer_subtree(tree, name, body), placeholders
+        )
         for name, value in body.items()
     }
 
 
-def _insert_shape_placeholders(value: Any, tree: PointerTree | None, placeholders: Iterator[str]) -> Any:
+def _insert_overlay_shape_placeholders(
+    value: Any, tree: PointerTree | None, placeholders: Iterator[str]
+) -> Any:
     if tree is None or tree:
         if isinstance(value, dict):
             return {
-                name: _insert_shape_placeholders(item, _descend_pointer_tree(tree, name), placeholders)
+                name: _insert_overlay_shape_placeholders(
+                    item, _descend_pointer_tree(tree, name), placeholders
+                )
                 for name, item in value.items()
             }
         if isinstance(value, list):
             return [
-                _insert_shape_placeholders(item, _descend_pointer_tree(tree, str(at)), placeholders)
+                _insert_overlay_shape_placeholders(item, _descend_pointer_tree(tree, str(at)), placeholders)
                 for at, item in enumerate(value)
             ]
     return next(placeholders)
 
 
-def insert_shape_slots(value: Any) -> Any:
+def insert_overlay_shape_slots(value: Any) -> Any:
     """Return a built representative with slots for its placeholders, ready to be filled."""
     if isinstance(value, dict):
-        return {name: insert_shape_slots(item) for name, item in value.items()}
+        return {name: insert_overlay_shape_slots(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [insert_shape_slots(item) for item in value]
+        return [insert_overlay_shape_slots(item) for item in value]
     match = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     return _Slot(int(match[1])) if match else value
 
 
-def fill_slots(value: Any, parts: list[Any]) -> Any:
+def fill_overlay_shape_slots(value: Any, parts: list[Any]) -> Any:
     """Fill the slots of a representative with the parts of one object."""
     kind = type(value)
     if kind is _Slot:
         return parts[value.index]
     if kind is dict:
-        return {name: fill_slots(item, parts) for name, item in value.items()}
+        return {name: fill_overlay_shape_slots(item, parts) for name, item in value.items()}
     if kind is list:
-        return [fill_slots(item, parts) for item in value]
+        return [fill_overlay_shape_slots(item, parts) for item in value]
     return value
 
 
-def order_keys_like(model: Any, built: Any) -> Any:
+def order_keys_as_before_patch(model: Any, built: Any) -> Any:
     """Return a built value with its keys in the order of `model`; keys added by a patch come last, sorted."""
     if isinstance(built, dict):
         known = model if isinstance(model, dict) else {}
         names = [name for name in known if name in built] + sorted(
             name for name in built if name not in known
         )
-        return {name: order_keys_like(known.get(name), built[name]) for name in names}
+        return {name: order_keys_as_before_patch(known.get(name), built[name]) for name in names}
     if isinstance(built, list):
         models = model if isinstance(model, list) else []
         aligned = models if len(models) == len(built) else []
         return [
-            order_keys_like(_find_matching_list_entry(item, models, aligned[index : index + 1]), item)
+            order_keys_as_before_patch(
+                _find_overlay_model_of_list_entry(item, models, aligned[index : index + 1]), item
+            )
             for index, item in enumerate(built)
         ]
     return built
 
 
-def _find_matching_list_entry(item: Any, models: list[Any], same_place: list[Any]) -> Any:
+def _find_overlay_model_of_list_entry(item: Any, models: list[Any], same_place: list[Any]) -> Any:
     """Return the model of a list entry that a patch may have moved or changed.
 
     It is an equal entry, else the one of the same name, else the one at the same index.

@@ -19,7 +19,7 @@ from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_CASE
 from gangplan.source import Document, load_file
 from gangplan.spec.base import Strict
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 
 # Policies may have dots in their names, as Kubernetes' own examples do; the names of cases have none.
 NAME = re.compile(
@@ -59,7 +59,7 @@ class PolicyCase:
         return Location(self.document.file, 1, 1)
 
 
-def read_policy_cases(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]:
+def read_pack_cases(folder: Path, shown: str) -> tuple[list[PolicyCase], list[Finding]]:
     """Read the cases of a folder, sorted by name; `shown` is the folder's name in findings."""
     found: list[PolicyCase] = []
     findings: list[Finding] = []
@@ -76,7 +76,7 @@ def read_policy_cases(folder: Path, shown: str) -> tuple[list[PolicyCase], list[
         findings += wrong
         if document is None:
             continue
-        file, wrong = parse_document(CaseFile, document)
+        file, wrong = parse_spec_document(CaseFile, document)
         findings += wrong
         if file is None or wrong:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gangplan.findings import Finding
 from gangplan.packs.facts import PACK_FACTS
-from gangplan.packs.kinds import explain_wrong_kind, format_example_value
+from gangplan.packs.kinds import explain_wrong_pack_parameter_kind, format_example_value
 from gangplan.packs.model import FactParam, ParameterValue, Params
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import (
@@ -34,13 +34,15 @@ def check_packs(policies: OwnPolicies) -> list[Finding]:
     for folder, wrong in policies.own.values():
         findings += wrong
         folders += [folder] if folder is not None else []
-    findings += _check_policy_names(folders, policies.sources)
+    findings += _check_pack_names_are_unique(folders, policies.sources)
     for folder in folders:
         findings += _check_pack_references(policies, folder, folders)
     return findings
 
 
-def _check_policy_names(folders: Iterable[PackFolder], own: Iterable[PolicySource]) -> Iterator[Finding]:
+def _check_pack_names_are_unique(
+    folders: Iterable[PackFolder], own: Iterable[PolicySource]
+) -> Iterator[Finding]:
     """Check that names are unique: none may be that of another policy, or of a rule, policy or binding of
     gangplan."""
     taken = dict(_list_reserved_policy_names())
@@ -94,7 +96,7 @@ def _check_pack_references(
             yield Finding(
                 PACK_INVALID, document.where(("needs", index)), f"there is no policy pack '{name}'", help
             )
-    defaults = _collect_default_parameters(folders)
+    defaults = _collect_default_pack_parameters(folders)
     for name, params in pack.uses.items():
         if name not in defaults:
             where = document.where(("uses", name), key=True)
@@ -102,10 +104,10 @@ def _check_pack_references(
                 PACK_INVALID, where, f"no pack has a policy '{name}'", suggest_nearest(name, defaults)
             )
             continue
-        yield from _check_policy_parameters(folder, ("uses", name), name, params, defaults[name])
+        yield from _check_pack_parameters(folder, ("uses", name), name, params, defaults[name])
     for name, page in pack.policies.items():
         at: Place = (POLICIES_FOLDER, name)
-        yield from _check_policy_parameters(folder, (*at, "params"), name, page.params, page.params)
+        yield from _check_pack_parameters(folder, (*at, "params"), name, page.params, page.params)
         for index, rule in enumerate(page.told_by):
             if rule not in load_built_in_rules():
                 where = document.where((*at, "told_by", index))
@@ -115,10 +117,10 @@ def _check_pack_references(
                     f"there is no rule '{rule}'",
                     suggest_nearest(rule, load_built_in_rules()),
                 )
-        yield from _check_policy_param_kind(folder, name, bool(page.params))
+        yield from _check_pack_parameters_are_taken(folder, name, bool(page.params))
 
 
-def _collect_default_parameters(folders: Iterable[PackFolder]) -> dict[str, Params]:
+def _collect_default_pack_parameters(folders: Iterable[PackFolder]) -> dict[str, Params]:
     """Return the parameters of every policy of every pack, gangplan's own first."""
     found: dict[str, Params] = {}
     for pack in (*list_shipped_packs().values(), *(folder.pack for folder in folders)):
@@ -127,7 +129,7 @@ def _collect_default_parameters(folders: Iterable[PackFolder]) -> dict[str, Para
     return found
 
 
-def _check_policy_parameters(
+def _check_pack_parameters(
     folder: PackFolder, at: Place, policy: str, params: Params, defaults: Params
 ) -> Iterator[Finding]:
     for name, value in params.items():
@@ -143,24 +145,24 @@ def _check_policy_parameters(
                 suggest_nearest(value.fact, PACK_FACTS),
             )
         else:
-            yield from check_value_kind(folder.document, (*at, name), policy, value, defaults[name])
+            yield from check_pack_parameter_kind(folder.document, (*at, name), policy, value, defaults[name])
 
 
-def check_value_kind(
+def check_pack_parameter_kind(
     document: Document, at: Place, policy: str, value: ParameterValue, default: ParameterValue
 ) -> Iterator[Finding]:
     """Yield a finding if the value at a place of a document is not of its parameter's kind.
 
     The last step of the place is the parameter's name.
     """
-    wanted = explain_wrong_kind(value, default)
+    wanted = explain_wrong_pack_parameter_kind(value, default)
     if wanted:
         message = f"parameter '{at[-1]}' of policy '{policy}' must be {wanted}"
         help = f"For example {at[-1]}: {format_example_value(default)}."
         yield Finding(POLICY_PARAM, document.where(at), message, help)
 
 
-def _check_policy_param_kind(folder: PackFolder, policy: str, has_params: bool) -> Iterator[Finding]:
+def _check_pack_parameters_are_taken(folder: PackFolder, policy: str, has_params: bool) -> Iterator[Finding]:
     """Check that a policy takes the parameters of its pack, and takes them from a ConfigMap."""
     source = folder.policies.get(policy)
     spec = source.body.get("spec") if source is not None else None

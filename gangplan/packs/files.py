@@ -8,11 +8,11 @@ from pathlib import Path
 
 from gangplan import policies as shipped
 from gangplan.findings import Finding, Location
-from gangplan.packs.read import NON_PACK_FOLDERS, POLICIES_FOLDER, find_shipped_folder
+from gangplan.packs.read import NON_PACK_FOLDERS, POLICIES_FOLDER, find_shipped_packs_folder
 from gangplan.rules.policy import PACK_INVALID, POLICY_FILE_IGNORED
 
 
-def check_policy_files(root: Path) -> list[Finding]:
+def check_files_outside_packs(root: Path) -> list[Finding]:
     """Report what is in policies/ and would be silently ignored."""
     top = root / POLICIES_FOLDER
     if not top.is_dir():
@@ -37,7 +37,7 @@ def check_policy_files(root: Path) -> list[Finding]:
             ]
         for name in sorted([*files, *folders]):
             if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
-                findings += _check_ignored_policy_file(packs, (*parts, name)) or _check_regular_file(
+                findings += _check_ignored_policy_file(packs, (*parts, name)) or _check_pack_file_is_regular(
                     folder, (*parts, name)
                 )
     return findings
@@ -50,7 +50,7 @@ def _build_non_folder_finding(shown: str) -> Finding:
     )
 
 
-def _check_regular_file(folder: str, parts: tuple[str, ...]) -> list[Finding]:
+def _check_pack_file_is_regular(folder: str, parts: tuple[str, ...]) -> list[Finding]:
     """Return a finding if a name is not a regular file but a folder, a pipe or a link to a device."""
     if os.path.isfile(os.path.join(folder, parts[-1])) or parts[:1] == (
         "waivers",
@@ -63,14 +63,14 @@ def _check_regular_file(folder: str, parts: tuple[str, ...]) -> list[Finding]:
 
 def _is_theirs(folder: Path) -> bool:
     """Return whether a folder is gangplan's own, because the workspace is gangplan's repository."""
-    return folder.is_dir() and folder.samefile(find_shipped_folder() / folder.name)
+    return folder.is_dir() and folder.samefile(find_shipped_packs_folder() / folder.name)
 
 
 def _check_copied_pack(folder: Path, name: str) -> Iterator[Finding]:
     """Report a copy of one of gangplan's packs that differs from it; gangplan always reads its own."""
     if not (folder / "pack.yaml").is_file():
         return
-    mine, theirs = _read_yaml_files(folder), _read_yaml_files(find_shipped_folder() / name)
+    mine, theirs = _read_yaml_files(folder), _read_yaml_files(find_shipped_packs_folder() / name)
     for file in sorted({*mine, *theirs}):
         if mine.get(file) != theirs.get(file):
             is_not = "is missing" if file not in mine else "is more" if file not in theirs else "differs"

@@ -17,7 +17,7 @@ WORDS: dict[ParameterKind, str] = {
 MOST = 2**63 - 1
 
 
-def kind_of(default: ParameterValue) -> ParameterKind:
+def pack_parameter_kind_of(default: ParameterValue) -> ParameterKind:
     """Return the kind of a parameter with this default; an unknown fact is a text."""
     if isinstance(default, FactParam):
         return PACK_FACTS[default.fact].kind if default.fact in PACK_FACTS else "text"
@@ -28,13 +28,13 @@ def kind_of(default: ParameterValue) -> ParameterKind:
     return "list" if isinstance(default, tuple) else "text"
 
 
-def explain_wrong_kind(value: Any, default: ParameterValue) -> str:
+def explain_wrong_pack_parameter_kind(value: Any, default: ParameterValue) -> str:
     """Return what a value should be instead, in words; empty when it fits."""
-    kind = kind_of(default)
+    kind = pack_parameter_kind_of(default)
     if isinstance(value, FactParam):
         fits = value.fact not in PACK_FACTS or PACK_FACTS[value.fact].kind == kind
         return "" if fits else f"{WORDS[kind]}, as the fact '{value.fact}' is not"
-    if kind_of(value) != kind:
+    if pack_parameter_kind_of(value) != kind:
         return WORDS[kind]
     if isinstance(value, float) and isinstance(default, int):
         return "a whole number"
@@ -44,7 +44,9 @@ def explain_wrong_kind(value: Any, default: ParameterValue) -> str:
 def format_example_value(default: ParameterValue) -> str:
     """Return a value that would fit, as written in YAML."""
     if isinstance(default, FactParam):
-        return {"text": "prod", "number": "90", "truth": "true", "list": "[a, b]"}[kind_of(default)]
+        return {"text": "prod", "number": "90", "truth": "true", "list": "[a, b]"}[
+            pack_parameter_kind_of(default)
+        ]
     if isinstance(default, bool):
         return "true" if default else "false"
     return f"[{', '.join(default)}]" if isinstance(default, tuple) else str(default)

@@ -51,25 +51,25 @@ def load_policies(root: Path) -> OwnPolicies:
     sources: list[PolicySource] = []
     findings: list[Finding] = []
     for path in list_own_policy_files(root):
-        read, wrong = _load_policy_objects(path.read_bytes(), f"{POLICIES_FOLDER}/{path.name}")
+        read, wrong = _load_objects_of_policy_file(path.read_bytes(), f"{POLICIES_FOLDER}/{path.name}")
         sources += read
         findings += wrong
     return OwnPolicies(own, tuple(sources), tuple(findings))
 
 
-def _load_policy_objects(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]:
+def _load_objects_of_policy_file(data: bytes, name: str) -> tuple[list[PolicySource], list[Finding]]:
     """Return the objects of one file, and findings about it."""
     documents, findings = load_all_documents(data, name)
     sources: list[PolicySource] = []
     for document in documents:
-        shapeless = _check_object_shape(document)
+        shapeless = _check_object_in_policy_file(document)
         findings = [*findings, *shapeless]
         if not shapeless:
             sources.append(PolicySource(read_document_body(document), document, name))
     return sources, findings
 
 
-def _check_object_shape(document: Document) -> list[Finding]:
+def _check_object_in_policy_file(document: Document) -> list[Finding]:
     """Return a finding if a document is not a Kubernetes object."""
     body = read_document_body(document)
     metadata = body.get("metadata")

@@ -16,7 +16,7 @@ from gangplan.packs.model import Pack
 from gangplan.records import dataclass
 from gangplan.rules.policy import PACK_INVALID
 from gangplan.source import Document, load_file
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 
 POLICIES_FOLDER = "policies"
 NON_PACK_FOLDERS = ("waivers", "tests")
@@ -58,7 +58,7 @@ def list_own_packs(root: Path) -> list[str]:
 @cache
 def read_shipped_pack(name: str) -> tuple[PackFolder | None, list[Finding]]:
     """Return a pack that comes with gangplan, and findings about it."""
-    return read_pack(find_shipped_folder() / name)
+    return read_pack(find_shipped_packs_folder() / name)
 
 
 def list_pack_policy_files(root: Path) -> list[Path]:
@@ -73,7 +73,7 @@ def _find_pack_folder(root: Path, name: str) -> Path | None:
     A folder of the workspace never replaces a pack that comes with gangplan (files.py reports it).
     """
     if name in shipped.BUILTIN_PACKS:
-        return find_shipped_folder() / name
+        return find_shipped_packs_folder() / name
     return root / POLICIES_FOLDER / name if name in list_own_packs(root) else None
 
 
@@ -84,7 +84,7 @@ def list_own_policy_files(root: Path) -> list[Path]:
 
 
 @cache
-def find_shipped_folder() -> Path:
+def find_shipped_packs_folder() -> Path:
     """Return the folder of the packs that come with gangplan. Raises InternalError when they are not
     installed."""
     if shipped.__file__ is None:
@@ -98,9 +98,9 @@ def list_shipped_packs() -> dict[str, Pack]:
     found: dict[str, Pack] = {}
     for name in shipped.BUILTIN_PACKS:
         document, _ = load_file(
-            find_shipped_folder() / name / "pack.yaml", f"{POLICIES_FOLDER}/{name}/pack.yaml"
+            find_shipped_packs_folder() / name / "pack.yaml", f"{POLICIES_FOLDER}/{name}/pack.yaml"
         )
-        pack = parse_document(Pack, document)[0] if document is not None else None
+        pack = parse_spec_document(Pack, document)[0] if document is not None else None
         if pack is None:
             raise InternalError(f"the pack '{name}' of gangplan cannot be read")
         found[name] = pack
@@ -113,7 +113,7 @@ def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
     document, findings = load_file(folder / "pack.yaml", f"{name}/pack.yaml")
     if document is None:
         return None, findings
-    pack, more = parse_document(Pack, document)
+    pack, more = parse_spec_document(Pack, document)
     if pack is None or more:
         return None, [*findings, *more]
     sources: dict[str, PolicySource] = {}
@@ -130,8 +130,8 @@ def read_pack(folder: Path) -> tuple[PackFolder | None, list[Finding]]:
         read, more = load_file(folder / f"{policy}.yaml", file)
         findings = [*findings, *more]
         if read is not None:
-            findings = [*findings, *_check_policy_file_name(read, policy)]
-            is_shipped = folder.parent == find_shipped_folder() and folder.name in shipped.BUILTIN_PACKS
+            findings = [*findings, *_check_pack_file_holds_its_policy(read, policy)]
+            is_shipped = folder.parent == find_shipped_packs_folder() and folder.name in shipped.BUILTIN_PACKS
             sources[policy] = PolicySource(read_document_body(read), read, file, is_shipped)
     for file in sorted(path.stem for path in folder.glob("*.yaml")):
         if file != "pack" and file not in pack.policies:
@@ -156,7 +156,7 @@ def read_object_name(body: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _check_policy_file_name(document: Document, policy: str) -> list[Finding]:
+def _check_pack_file_holds_its_policy(document: Document, policy: str) -> list[Finding]:
     """Check that the file of a policy holds that policy and nothing else."""
     body = read_document_body(document)
     kind, name = body.get("kind"), read_object_name(body)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gangplan.generators import generate_run_objects
-from gangplan.generators.after import wrap_waiting_run
-from gangplan.objects import Body, dump
-from gangplan.pipeline.kept_runs import name_run
+from gangplan.generators.after import wrap_run_in_waiting_job
+from gangplan.objects import Body, dump_object_as_block_yaml
+from gangplan.pipeline.kept_runs import name_run_or_keep_earlier_one
 from gangplan.pipeline.scope import WorkScope
-from gangplan.pipeline.worker import TaskResult, WorkerState, build_groups
+from gangplan.pipeline.worker import TaskResult, WorkerState, run_overlay_on_object_groups
 from gangplan.plan import RunPlan
 from gangplan.workspace import Spec, SpecFile
 
@@ -36,13 +36,15 @@ def build_waiting_run(
     """Return the objects of a run as they are in Git while the runs that it waits for are not complete."""
     assert unit.job.after is not None
     names = {
-        one.name: runs_of(worker, SpecFile(one.file, unit.job.team), one.cluster, planner)
+        one.name: find_awaited_run_names(worker, SpecFile(one.file, unit.job.team), one.cluster, planner)
         for one in unit.job.after.jobs
     }
-    return wrap_waiting_run(bodies, names)
+    return wrap_run_in_waiting_job(bodies, names)
 
 
-def runs_of(worker: WorkerState, file: SpecFile, cluster: str, planner: RunPlanner) -> list[str]:
+def find_awaited_run_names(
+    worker: WorkerState, file: SpecFile, cluster: str, planner: RunPlanner
+) -> list[str]:
     """Return the runs that a spec file describes on a cluster: one, or for a sweep those of its active
     trials.
 
@@ -50,32 +52,41 @@ def runs_of(worker: WorkerState, file: SpecFile, cluster: str, planner: RunPlann
     """
     key = (file.file, cluster)
     if key not in worker.names:
-        worker.names[key] = _runs_of(worker, file, cluster, planner)
+        worker.names[key] = _compute_awaited_run_names(worker, file, cluster, planner)
     return worker.names[key]
 
 
-def _runs_of(worker: WorkerState, file: SpecFile, cluster: str, planner: RunPlanner) -> list[str]:
+def _compute_awaited_run_names(
+    worker: WorkerState, file: SpecFile, cluster: str, planner: RunPlanner
+) -> list[str]:
     options = replace(worker.options, scope=WorkScope(clusters=(cluster,)), stage=None)
     apart, unheard = replace(worker, options=options), TaskResult(file.file)
     found: list[str] = []
 
     def render(_: WorkerState, there: str, units: list[tuple[RunPlan, TaskResult]]) -> None:
-        found.extend(_compute_run_names(apart, there, [unit for unit, _ in units if unit.job.is_active]))
+        found.extend(_name_awaited_runs(apart, there, [unit for unit, _ in units if unit.job.is_active]))
 
     if file.file in worker.workspace.sweeps:
-        from gangplan.pipeline.sweeps import expand_sweep  # few workspaces have sweeps
+        from gangplan.pipeline.sweeps import expand_sweep_into_rendered_trials  # few workspaces have sweeps
 
-        expand_sweep(apart, file, unheard, planner.plan_spec, render)
+        expand_sweep_into_rendered_trials(apart, file, unheard, planner.plan_spec, render)
         return found
     units = [unit for there, unit in planner.plan(apart, file, unheard) if there == cluster]
-    return _compute_run_names(apart, cluster, units)
+    return _name_awaited_runs(apart, cluster, units)
 
 
-def _compute_run_names(worker: WorkerState, cluster: str, units: Sequence[RunPlan]) -> list[str]:
+def _name_awaited_runs(worker: WorkerState, cluster: str, units: Sequence[RunPlan]) -> list[str]:
     options = worker.options
     groups = [generate_run_objects(unit, worker.moulds.objects_of) for unit in units]
-    built = build_groups(worker, cluster, groups, [TaskResult() for _ in groups])
+    built = run_overlay_on_object_groups(worker, cluster, groups, [TaskResult() for _ in groups])
     return [
-        name_run(worker.earlier, cluster, unit, bodies, [dump(body) for body in bodies], options.keep_runs)[0]
+        name_run_or_keep_earlier_one(
+            worker.earlier,
+            cluster,
+            unit,
+            bodies,
+            [dump_object_as_block_yaml(body) for body in bodies],
+            options.keep_runs,
+        )[0]
         for unit, bodies in zip(units, built, strict=True)
     ]

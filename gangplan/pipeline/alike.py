@@ -35,8 +35,8 @@ class FirstTrials:
 
     def share(self, part: TaskResult) -> None:
         """Let the runs of a trial share what they can."""
-        part.facts = [like(one, self.facts.setdefault(one.cluster, one)) for one in part.facts]
-        part.demands = [like(one, self.demands.setdefault(one[0], one)) for one in part.demands]
+        part.facts = [share_equal_parts(one, self.facts.setdefault(one.cluster, one)) for one in part.facts]
+        part.demands = [share_equal_parts(one, self.demands.setdefault(one[0], one)) for one in part.demands]
         if self.is_brief:
             part.runs = [self._run(one, part.texts) for one in part.runs]
 
@@ -45,14 +45,14 @@ class FirstTrials:
         first = self.runs.setdefault(run.cluster, run)
         if run is first:
             return run
-        run = like(run, first)
-        if not _is_alike(run, first):
+        run = share_equal_parts(run, first)
+        if not _matches_first_sweep_trial(run, first):
             return run
         texts[run.path] = ""
         return replace(run, alike=first.path)
 
 
-def _is_alike(run: PlannedRun, first: PlannedRun) -> bool:
+def _matches_first_sweep_trial(run: PlannedRun, first: PlannedRun) -> bool:
     """Return whether a run, which shares what it can with the first one, is equal to it for Kueue and for
     nodes."""
     if run.verdict is not first.verdict or run.unit.layout is not first.unit.layout:
@@ -63,7 +63,7 @@ def _is_alike(run: PlannedRun, first: PlannedRun) -> bool:
     )
 
 
-def like(one: T, first: T) -> T:
+def share_equal_parts(one: T, first: T) -> T:
     """Return an equal value that uses the parts of the first one wherever they are equal."""
     if one is first or type(one) is not type(first):
         return one
@@ -72,10 +72,10 @@ def like(one: T, first: T) -> T:
     mine: Any = one
     its: Any = first
     if type(mine) is tuple:
-        mine = (*map(like, mine, its), *mine[len(its) :])
+        mine = (*map(share_equal_parts, mine, its), *mine[len(its) :])
     elif is_dataclass(one):
         parts = {
-            name: like(getattr(mine, name), getattr(its, name))
+            name: share_equal_parts(getattr(mine, name), getattr(its, name))
             for name in _list_dataclass_fields(mine.__class__)
         }
         mine = replace(mine, **parts)

@@ -12,7 +12,7 @@ from gangplan.findings import FieldPath, Finding, Location
 from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.rules.lifecycle import BASE_UNREADABLE, RUN_REPLACED
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_STARTED
@@ -23,8 +23,8 @@ from gangplan.validate.problems import format_path
 from gangplan.validate.run_hours import ObjectKey
 from gangplan.validate.runs import is_applied, is_same_spec, read_run_job_key
 from gangplan.validate.sweep_runs import read_sweep_label
-from gangplan.validate.transition import check_transition
-from gangplan.validate.versions import versions_of
+from gangplan.validate.transition import check_transition_between_commits
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import RENDERED, Workspace
 
 # path in the tree -> text
@@ -136,12 +136,14 @@ def _check_cluster_transition(
         return []
     problems: list[ObjectFinding] = []
     old, new = (_load_tree_objects(tree, workspace, problems) for tree in (before, after))
-    versions = versions_of(resolve_platform(workspace.clusters[name]))
-    steps = check_transition([body for body, _ in old.values()], [body for body, _ in new.values()], versions)
+    versions = choose_schema_versions_of(resolve_platform_of_cluster_file(workspace.clusters[name]))
+    steps = check_transition_between_commits(
+        [body for body, _ in old.values()], [body for body, _ in new.values()], versions
+    )
     unread = {finding.where.file for finding, _ in problems}
     since = f"the merge base with {revision.asked}" if revision.is_merge_base else revision.asked
     again = _find_retrained_runs(old, new, before)
-    sweeps = _group_by_sweep(old, again)
+    sweeps = _group_retrained_runs_by_sweep(old, again)
     for step in steps:
         kind, namespace, object_name = step.key
         if step.problem.rule is RUN_STARTED and f"{RENDERED}/{new[step.key][1].path}" in unread:
@@ -186,7 +188,9 @@ def _find_retrained_runs(old: Objects, new: Objects, before: TextsByPath) -> dic
     return found
 
 
-def _group_by_sweep(old: Objects, again: Mapping[ObjectKey, RetrainedRun]) -> dict[SweepKey, RunsOfSweep]:
+def _group_retrained_runs_by_sweep(
+    old: Objects, again: Mapping[ObjectKey, RetrainedRun]
+) -> dict[SweepKey, RunsOfSweep]:
     """Return the retrained runs of each sweep, which one finding is about."""
     found: dict[SweepKey, list[RetrainedRun]] = {}
     for key, run in again.items():

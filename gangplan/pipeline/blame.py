@@ -83,7 +83,7 @@ class ProvenRun:
             return None
         before, after = undone.states[number : number + 2]
         index = next(at for at, body in enumerate(after) if body is not before[at])
-        path = _find_first_changed_field(before[index], after[index])
+        path = _find_first_patched_field(before[index], after[index])
         return standing[self._near[index]], path, undone.place(number, index, path)
 
     def patched_place(self, key: ProblemKey) -> Location:
@@ -106,7 +106,7 @@ class ProvenRun:
         return [problem_key_of(index, problem) for index, problem in PROOFS[self.proof](world, run)]
 
 
-def _find_first_changed_field(before: Body, built: Body) -> FieldPath:
+def _find_first_patched_field(before: Body, built: Body) -> FieldPath:
     """Return the first field that an operation changed, added or removed."""
     old, new = dict(walk_leaves(before)), dict(walk_leaves(built))
     for path, value in new.items():
@@ -115,7 +115,7 @@ def _find_first_changed_field(before: Body, built: Body) -> FieldPath:
     return next((path for path in old if path not in new), ())
 
 
-def drop_repeated_causes(findings: Iterable[Finding]) -> list[Finding]:
+def drop_findings_with_repeated_cause(findings: Iterable[Finding]) -> list[Finding]:
     """Drop findings that repeat a cause: keep one for each patched object and for each fact of a cluster's
     file.
 
@@ -123,7 +123,7 @@ def drop_repeated_causes(findings: Iterable[Finding]) -> list[Finding]:
     several runs suffer from one object (named without its namespace, see checks.prove_run), the first is
     kept.
     """
-    every = _merge_repeated_patch_findings(_drop_repeated_policy_findings(findings))
+    every = _merge_repeated_patch_findings(_drop_policy_findings_with_repeated_cause(findings))
     blamed = {finding.where for finding in every if finding.rule.echo is Deduplication.CAUSE}
     first: dict[tuple[str, Location, str], Finding] = {}
     of_runs = (finding for finding in every if finding.rule.echo is Deduplication.RUN)
@@ -137,7 +137,7 @@ def drop_repeated_causes(findings: Iterable[Finding]) -> list[Finding]:
     ]
 
 
-def _drop_repeated_policy_findings(findings: Iterable[Finding]) -> list[Finding]:
+def _drop_policy_findings_with_repeated_cause(findings: Iterable[Finding]) -> list[Finding]:
     """Drop what policies report in the same words for several runs where the cluster's file is the cause."""
     found: list[Finding] = []
     told: set[tuple[str, Location, str, Waived | None]] = set()

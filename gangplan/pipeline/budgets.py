@@ -22,7 +22,7 @@ from gangplan.records import dataclass
 from gangplan.rules.budgets import BUDGET_EXCEEDED, BUDGET_NEARLY
 from gangplan.rules.model import Severity
 from gangplan.spec.prices import Budget
-from gangplan.waivers import Subject, excuse
+from gangplan.waivers import Subject, apply_waivers_to_findings
 from gangplan.workspace import RENDERED, Workspace
 
 NO_COST = Decimal(0)
@@ -39,7 +39,7 @@ class TeamSpending:
     by_spec: Mapping[str, Decimal] = field(default_factory=dict)
 
 
-def find_priced_budgets(workspace: Workspace) -> dict[tuple[str, str], Budget]:
+def find_priced_team_budgets(workspace: Workspace) -> dict[tuple[str, str], Budget]:
     """Return the budgets that can be compared with prices, by team and cluster."""
     return {
         (team, cluster): queue.monthly_budget
@@ -61,7 +61,7 @@ def select_budget_runs(
     return [run for one in list_budget_clusters(cluster, budget) for run in runs.get((team, one), ())]
 
 
-def compute_spending(runs: Iterable[RunFacts], month: Month | None = None) -> TeamSpending:
+def compute_team_spending(runs: Iterable[RunFacts], month: Month | None = None) -> TeamSpending:
     """Return the spending of a team in a month, by default the busiest one; runs without a price do not
     count.
 
@@ -72,7 +72,7 @@ def compute_spending(runs: Iterable[RunFacts], month: Month | None = None) -> Te
     for one in runs:
         if not (one.is_active and one.cost):
             continue
-        if one.repeats and _is_known(one.repeats):
+        if one.repeats and _can_count_starts_for_budget(one.repeats):
             again.append(one)
         else:
             once[one.source] = once.get(one.source, NO_COST) + Decimal(one.cost)
@@ -92,7 +92,7 @@ def _compute_monthly_run_cost(one: RunFacts, month: Month) -> Decimal:
 
 
 @cache
-def _is_known(repeats: str) -> bool:
+def _can_count_starts_for_budget(repeats: str) -> bool:
     expression, _, zone = repeats.rpartition(" ")
     try:
         count_starts(expression, zone, list_budget_months()[0])
@@ -101,7 +101,7 @@ def _is_known(repeats: str) -> bool:
     return True
 
 
-def group_runs_by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
+def group_run_facts_by_team(facts: Iterable[RunFacts]) -> dict[tuple[str, str], list[RunFacts]]:
     """Group runs by team and cluster."""
     found: dict[tuple[str, str], list[RunFacts]] = {}
     for one in facts:
@@ -122,10 +122,10 @@ def check_team_budgets(
     in `rendered/`) are added before new ones, and cheaper ones before others. `places` are those of jobs, by
     cluster, namespace and name.
     """
-    runs = group_runs_by_team(facts)
+    runs = group_run_facts_by_team(facts)
     lines = {where.file: where for _, where in sorted(places.items(), reverse=True)}
     found = []
-    for (team, cluster), budget in find_priced_budgets(workspace).items():
+    for (team, cluster), budget in find_priced_team_budgets(workspace).items():
         own, names = select_budget_runs(runs, team, cluster, budget), list_budget_clusters(cluster, budget)
         if not own or not all(map(scope.has_whole, names)):
             continue
@@ -135,7 +135,7 @@ def check_team_budgets(
         )
         if finding is not None:
             job = min(one.job for one in own if one.source == finding.where.file)
-            excused = excuse([finding], workspace.waivers, Subject(cluster, team, job))
+            excused = apply_waivers_to_findings([finding], workspace.waivers, Subject(cluster, team, job))
             found += assign_cluster(cluster, excused)
     return found
 
@@ -152,7 +152,7 @@ def _check_team_budget(
     there: Collection[str],
     clusters: Sequence[str],
 ) -> Finding | None:
-    spent = compute_spending(runs)
+    spent = compute_team_spending(runs)
     is_over = spent.total > budget.amount
     nearly = budget.amount * budget.warn_at / 100
     if not is_over and (spent.total < nearly or not spent.total):

@@ -15,26 +15,26 @@ from gangplan.objects import Body, ref_of
 from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.blame import ProvenRun, problem_key_of
 from gangplan.plan.names import HASH_PLACEHOLDER
-from gangplan.resolve.counted import convert_to_counted_amounts
+from gangplan.resolve.counted import resolve_counted_amounts
 from gangplan.resolve.shares import compute_pool_capacity
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT, RUNS_BLOCK_RUNS
 from gangplan.rules.model import NOTE, Deduplication
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.trace import Tracer, trace_job_field, tracer_of
-from gangplan.validate.agreement import judge_cluster_objects
-from gangplan.validate.collisions import find_deadlocks, find_preempted_runs
+from gangplan.validate.agreement import judge_agreement_of_cluster_objects
+from gangplan.validate.collisions import find_deadlocks_between_runs, find_preempted_runs_without_checkpoints
 from gangplan.validate.gate import judge_built
 from gangplan.validate.kueue.contention import CHECKPOINT_HELP as CHECKPOINT_HELP
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.problems import Problem, format_path
-from gangplan.validate.promise.scripts import find_altered_scripts
-from gangplan.validate.proofs import prove
-from gangplan.validate.versions import versions_of
-from gangplan.validate.world import BuiltRun, World, build_node_group
+from gangplan.validate.promise.scripts import find_altered_launch_scripts
+from gangplan.validate.proofs import run_all_proofs
+from gangplan.validate.versions import choose_schema_versions_of
+from gangplan.validate.world import BuiltRun, World, build_node_group_from_pool
 
 
-def check_cluster_objects(
+def check_cluster_objects_together(
     spec: Cluster,
     site: Site,
     built: list[Body],
@@ -48,14 +48,16 @@ def check_cluster_objects(
     `levels` are the Pod Security levels that the cluster's file states, by namespace.
     """
     offered = {
-        flavor.name: convert_to_counted_amounts(
+        flavor.name: resolve_counted_amounts(
             compute_pool_capacity(spec.node_pools[flavor.pool]), site.manager
         )
         for flavor in site.flavors
     }
 
     def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
-        return judge_cluster_objects(bodies, None if spec.overcommit else offered, levels, site.manager)
+        return judge_agreement_of_cluster_objects(
+            bodies, None if spec.overcommit else offered, levels, site.manager
+        )
 
     if not any(judged := judge(built)):
         return []
@@ -63,7 +65,7 @@ def check_cluster_objects(
     return [
         finding
         for index, (body, wrong, generated) in enumerate(zip(built, judged, own, strict=True))
-        for finding in _convert_object_problems(index, body, wrong, generated, tracer, undone)
+        for finding in _convert_object_problems_to_findings(index, body, wrong, generated, tracer, undone)
     ]
 
 
@@ -76,7 +78,7 @@ def prove_run(
     they do not have on an unpatched cluster (`plain`), at the patch of the object that spoils the run.
     """
     found: list[Finding] = []
-    for proof, proved in prove(world, run).items():
+    for proof, proved in run_all_proofs(world, run).items():
         if run.bodies is run.generated:  # a kept run is what was planned then, not now
             proved = [
                 (index, problem) for index, problem in proved if problem.rule.echo is not Deduplication.PATCH
@@ -107,11 +109,13 @@ def _locate_proof_findings(trial: ProvenRun, proved: Sequence[tuple[int, Problem
             if blamed is not None:
                 body, path, where = blamed
                 about = f"{body['kind']}/{body['metadata']['name']}"  # reported once, not for every team
-        found.append(_convert_problem_to_finding(problem, where, about, path))
+        found.append(_convert_run_problem_to_finding(problem, where, about, path))
     return found
 
 
-def _convert_problem_to_finding(problem: Problem, where: Location, about: str, path: FieldPath) -> Finding:
+def _convert_run_problem_to_finding(
+    problem: Problem, where: Location, about: str, path: FieldPath
+) -> Finding:
     """Return a problem of a run as a finding, without the hash in the run's name, which is not known yet."""
     message, help, ref = (
         text.replace(f"-{HASH_PLACEHOLDER}", "") for text in (problem.message, problem.help, about)
@@ -126,11 +130,13 @@ def check_runs_together(
     wanted = {name: demand for name, (_, demand) in demands.items()}
     found = []
     if any(not demand.is_gang for demand in wanted.values()):
-        for one in find_deadlocks([build_node_group(name, pool, ()) for name, pool in pools.items()], wanted):
+        for one in find_deadlocks_between_runs(
+            [build_node_group_from_pool(name, pool, ()) for name, pool in pools.items()], wanted
+        ):
             last = max(one.placed, key=lambda name: demands[name][0])
             help = "Let Kueue start runs as a whole (gang: kueue), or run one after the other."
             found.append(Finding(RUNS_BLOCK_RUNS, demands[last][0], f"on {cluster}, {one.message}", help))
-    for lost in find_preempted_runs(wanted):
+    for lost in find_preempted_runs_without_checkpoints(wanted):
         where, by = demands[lost.run][0], demands[lost.by]
         message = (
             f"on {cluster}, {lost.by} ({by[0].file}) preempts this run in queue {by[1].queue}:"
@@ -143,7 +149,7 @@ def check_runs_together(
     return found
 
 
-def check_objects(
+def check_built_objects(
     bodies: Sequence[Body],
     before: Sequence[Body],
     platform: Platform,
@@ -156,7 +162,7 @@ def check_objects(
     A problem that the generated object does not have comes from the overlay; `tracer` finds the origin of any
     other. `shown` is that of `judge_built`.
     """
-    versions = versions_of(platform)
+    versions = choose_schema_versions_of(platform)
     judged = judge_built(bodies, versions, shown)
     if not any(judged):
         return []
@@ -165,17 +171,17 @@ def check_objects(
     return [
         finding
         for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
-        for finding in _convert_object_problems(index, built, wrong, generated, tracer, undone)
+        for finding in _convert_object_problems_to_findings(index, built, wrong, generated, tracer, undone)
     ]
 
 
-def check_scripts(
+def check_patched_launch_scripts(
     built: Sequence[Body], before: Sequence[Body], tracer: Tracer, component: Component
 ) -> list[Finding]:
     """Check that the overlay leaves launch scripts as they are: runs are proved with these."""
 
     def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
-        return [list(find_altered_scripts(one, was)) for one, was in zip(bodies, before, strict=True)]
+        return [list(find_altered_launch_scripts(one, was)) for one, was in zip(bodies, before, strict=True)]
 
     if not any(judged := judge(built)):
         return []
@@ -183,7 +189,7 @@ def check_scripts(
     return [
         finding
         for index, (body, wrong) in enumerate(zip(built, judged, strict=True))
-        for finding in _convert_object_problems(index, body, wrong, [], tracer, undone)
+        for finding in _convert_object_problems_to_findings(index, body, wrong, [], tracer, undone)
     ]
 
 
@@ -198,7 +204,7 @@ def _build_operation_states(
     return OperationStates(component, before, find)
 
 
-def _convert_object_problems(
+def _convert_object_problems_to_findings(
     index: int,
     built: Body,
     wrong: list[Problem],

@@ -9,24 +9,26 @@ from gangplan.findings import Finding, assign_cluster
 from gangplan.generators import PLATFORM_GENERATORS, generate_tenant_objects
 from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body, dump_all
-from gangplan.pipeline.checks import check_cluster_objects
+from gangplan.pipeline.checks import check_cluster_objects_together
 from gangplan.pipeline.worker import (
     ClusterObjects,
     TaskResult,
     WorkerState,
-    build_cluster_objects,
-    build_groups,
-    check_built_file,
-    judge_by_policies,
-    store_text,
+    build_cluster_objects_before_runs,
+    check_built_file_at_gate,
+    judge_objects_by_cluster_policies,
+    run_overlay_on_object_groups,
+    store_staged_text,
 )
 from gangplan.policy.export import export_objects
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.resolve import resolve_site, resolve_tenants
-from gangplan.waivers import excuse_cluster_objects, remove_marks
+from gangplan.waivers import excuse_waived_cluster_findings, remove_waiver_marks
 
 
-def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ()) -> TaskResult:
+def expand_cluster_platform_and_tenants(
+    worker: WorkerState, cluster: str, teams: Sequence[str] = ()
+) -> TaskResult:
     """Render and check a cluster's platform and tenants, before any run.
 
     With `teams`, only those tenants.
@@ -35,7 +37,11 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
     from gangplan.trace.standing import TracedClusterObjects, build_cluster_tracer, join_tracers
 
     result = TaskResult()
-    made = _build_tenant_objects(worker, cluster, teams) if teams else build_cluster_objects(worker, cluster)
+    made = (
+        _expand_cluster_tenants_of_teams(worker, cluster, teams)
+        if teams
+        else build_cluster_objects_before_runs(worker, cluster)
+    )
     for outcome in made.outcomes:
         result.findings += outcome.findings
         result.is_lasting &= outcome.is_lasting
@@ -46,14 +52,16 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
     builder, tracers = worker.builders[cluster], []
     for (path, owner, before), bodies in zip(parts, built, strict=True):
         standing = TracedClusterObjects(worker.workspace, cluster, site, owner, tuple(before))
-        tracers.append((build_cluster_tracer(standing, bodies, builder.component), len(bodies)))
-        found, is_telling = check_built_file(worker, cluster, bodies, before, site.platform, tracers[-1][0])
+        tracer = build_cluster_tracer(standing, bodies, builder.component)
+        tracers.append((tracer, len(bodies)))
+        found, is_telling = check_built_file_at_gate(worker, cluster, bodies, before, site.platform, tracer)
         wrong += found
         if bodies:
-            store_text(worker, result, path, dump_all(bodies, build_header_lines(owner.source)), is_telling)
+            text = dump_all(bodies, build_header_lines(owner.source))
+            store_staged_text(worker, result, path, text, is_telling)
         result.objects += len(bodies)
     if not teams:
-        _put_policies(worker, cluster, result)
+        _put_cluster_policies_on_stage(worker, cluster, result)
     result.findings += wrong
     if not teams and not wrong:
         flat = [
@@ -62,36 +70,47 @@ def expand_cluster(worker: WorkerState, cluster: str, teams: Sequence[str] = ())
         spec = worker.workspace.clusters[cluster].spec
         levels = {one.namespace: one.pod_security.level for one in made.tenants}
         told = join_tracers(tracers), builder.component, levels
-        result.findings += check_cluster_objects(spec, site, flat[0], flat[1], *told)
+        result.findings += check_cluster_objects_together(spec, site, flat[0], flat[1], *told)
     if not wrong:
         waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
-        bare = [remove_marks(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies]
+        bare = [
+            remove_waiver_marks(body, own)
+            for own, bodies in zip(waived, built, strict=True)
+            for body in bodies
+        ]
         tracer, plain = join_tracers(tracers), [body for part in parts for body in part[2]]
-        result.findings += judge_by_policies(worker, cluster, bare, tracer, result, result.findings, plain)
+        result.findings += judge_objects_by_cluster_policies(
+            worker, cluster, bare, tracer, result, result.findings, plain
+        )
     owners = {one.namespace: one.team for one in resolve_tenants(worker.workspace, cluster)}
-    findings = excuse_cluster_objects(result.findings, worker.workspace.waivers, cluster, owners)
+    findings = excuse_waived_cluster_findings(result.findings, worker.workspace.waivers, cluster, owners)
     result.findings = assign_cluster(cluster, findings)
     return result
 
 
-def _put_policies(worker: WorkerState, cluster: str, result: TaskResult) -> None:
+def _put_cluster_policies_on_stage(worker: WorkerState, cluster: str, result: TaskResult) -> None:
     """Put the cluster's policies into a file of their own. No overlay changes it: they are applied here as
     they are."""
     bodies = export_objects(worker.workspace, cluster)
     if bodies:
         source = worker.workspace.clusters[cluster].document.file
-        store_text(
+        store_staged_text(
             worker, result, f"{cluster}/{POLICY_FILE}", dump_all(bodies, build_header_lines(source)), True
         )
         result.objects += len(bodies)
 
 
-def _build_tenant_objects(worker: WorkerState, cluster: str, teams: Sequence[str]) -> ClusterObjects:
+def _expand_cluster_tenants_of_teams(
+    worker: WorkerState, cluster: str, teams: Sequence[str]
+) -> ClusterObjects:
     """Return the objects of some tenants alone."""
     tenants = [one for one in resolve_tenants(worker.workspace, cluster) if one.team in teams]
     groups = [generate_tenant_objects(tenant) for tenant in tenants]
     outcomes = [TaskResult() for _ in groups]
-    site, built = resolve_site(worker.workspace, cluster), build_groups(worker, cluster, groups, outcomes)
+    site, built = (
+        resolve_site(worker.workspace, cluster),
+        run_overlay_on_object_groups(worker, cluster, groups, outcomes),
+    )
     return ClusterObjects(site, tenants, groups, built, outcomes)
 
 

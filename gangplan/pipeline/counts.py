@@ -21,7 +21,7 @@ from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB
 from gangplan.model.quantity import parse_quantity
 from gangplan.model.run_facts import RunFacts
 from gangplan.objects import Body
-from gangplan.pipeline.worker import WorkerState, build_cluster_world
+from gangplan.pipeline.worker import WorkerState, build_cluster_world_before_runs
 from gangplan.plan.names import DATED_SUFFIX
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_COUNT
@@ -49,7 +49,7 @@ _DATED = re.compile(rf"^ +name: \S*-{DATED_SUFFIX}$", re.MULTILINE)
 _STUB: Body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "training"}}
 
 
-def check_object_counts(
+def check_namespace_object_counts(
     worker: WorkerState,
     changes: Iterable[TreeChange],
     texts: Iterable[str],
@@ -78,16 +78,16 @@ def check_object_counts(
     found = []
     for (cluster, team), count in sorted(runs.items()):
         if _may_quota_be_nearly_full(workspace, cluster, count + dated[cluster, team]):
-            own = paths.get((cluster, team)) or _list_rendered_runs(workspace, cluster, team)
+            own = paths.get((cluster, team)) or _list_rendered_team_runs(workspace, cluster, team)
             counts = Counter(_find_run_quota_kind(workspace, path, known.get(path)) for path in own)
             counts["dated"] = dated[cluster, team]
             found += _check_team_run_quotas(
-                workspace, cluster, team, counts, build_cluster_world(worker, cluster)
+                workspace, cluster, team, counts, build_cluster_world_before_runs(worker, cluster)
             )
     return found
 
 
-def _list_rendered_runs(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
+def _list_rendered_team_runs(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
     """Yield the runs that a team has in the tree."""
     folder = f"{cluster}/runs/{team}"
     for name in os.listdir(workspace.root / RENDERED / folder):

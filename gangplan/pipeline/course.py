@@ -9,7 +9,7 @@ from gangplan.errors import InternalError
 from gangplan.findings import Finding, Location
 from gangplan.pipeline.known import KnownResults
 from gangplan.pipeline.request import Request, Result
-from gangplan.pipeline.whole import can_clash, clash_rank_of
+from gangplan.pipeline.whole import can_ranked_runs_clash, clash_rank_of
 from gangplan.pipeline.worker import TaskResult, WorkerState
 from gangplan.records import dataclass
 from gangplan.rules.core import JOB_NAME_TWICE
@@ -104,7 +104,7 @@ class PipelineState:
         for whole in self.result.wholes:
             for cluster, own in whole.ranks.items():
                 ranks.setdefault(cluster, set()).update(own)
-        return bool(self.result.wholes) and any(map(can_clash, ranks.values()))
+        return bool(self.result.wholes) and any(map(can_ranked_runs_clash, ranks.values()))
 
     def _check_unique(self, cluster: str, namespace: str, job: str, place: Location) -> None:
         """Report a job that two files of one namespace describe."""

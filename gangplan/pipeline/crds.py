@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.cel.errors import CompileError
-from gangplan.errors import UserError, build_refusal_error
+from gangplan.errors import UserError, build_os_refusal_error
 from gangplan.findings import Location
 from gangplan.source import FieldPath as Steps
 from gangplan.source import FileLimits, ManifestError, load_all_documents, load_objects
@@ -42,11 +42,11 @@ def write_crd(root: Path, path: Path, crd: dict[str, Any]) -> str:
             with suppress(OSError):
                 fresh.unlink()
     except OSError as bad:
-        raise build_refusal_error(f"{file} was not written", bad) from None
+        raise build_os_refusal_error(f"{file} was not written", bad) from None
     return file
 
 
-def read_crds(file: Path) -> list[dict[str, Any]]:
+def read_crds_for_schema_import(file: Path) -> list[dict[str, Any]]:
     """Return the CRDs of a file, without its other objects. Raises UserError if it has none or a bad one."""
     try:
         data = file.read_bytes()
@@ -69,7 +69,7 @@ def read_crds(file: Path) -> list[dict[str, Any]]:
     for number, path, item in found:
         wrong = find_crd_problem(item)
         if wrong is not None:
-            place = _format_document_place(data, str(file), number, (*path, *wrong.path))
+            place = _format_crd_document_place(data, str(file), number, (*path, *wrong.path))
             raise UserError(f"{place}: {wrong.message}", wrong.help)
     return [reduce_crd(item) for _, _, item in found]
 
@@ -82,7 +82,7 @@ def _list_objects_in_body(body: dict[str, Any]) -> list[tuple[Steps, dict[str, A
     return [(("items", index), item) for index, item in enumerate(items) if isinstance(item, dict)]
 
 
-def _format_document_place(data: bytes, file: str, number: int, path: Steps) -> str:
+def _format_crd_document_place(data: bytes, file: str, number: int, path: Steps) -> str:
     """Return `file:line:column` of a part of the document with this number, or the file alone."""
     documents, findings = load_all_documents(data, file, _LIMITS)
     if findings or number >= len(documents):

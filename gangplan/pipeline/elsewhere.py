@@ -36,7 +36,7 @@ class ClusterPool:
     gpu: str
 
 
-def places_of(workspace: Workspace, team: str, gpus: int) -> list[ClusterPool]:
+def list_pools_usable_by_team(workspace: Workspace, team: str, gpus: int) -> list[ClusterPool]:
     """Return the pools that the team's workers could use: pools with GPUs if they ask for some, else those
     without."""
     return [
@@ -48,7 +48,7 @@ def places_of(workspace: Workspace, team: str, gpus: int) -> list[ClusterPool]:
     ]
 
 
-def try_on_other_pools(
+def try_spec_on_other_pools(
     request: Request, workspace: Workspace, file: SpecFile, now: Sequence[PlannedRun]
 ) -> Iterator[tuple[ClusterPool, Result]]:
     """Yield the result of a spec at each place; `now` are its current runs.
@@ -62,12 +62,12 @@ def try_on_other_pools(
         raise UserError(f"{file.file}: {findings[0].message}", findings[0].help)
     gpus = now[0].unit.job.gpus if now else spec.spec.gpus or 0
     like = None
-    for place in places_of(workspace, file.team, gpus):
+    for place in list_pools_usable_by_team(workspace, file.team, gpus):
         with tempfile.TemporaryDirectory(prefix="gangplan-") as name:
             root = Path(name).resolve()
             # Files next to the spec belong to the run.
             shutil.copytree(workspace.root / SPECS / file.team, root / SPECS / file.team, symlinks=True)
-            (root / file.file).write_text(moved(spec.document, place), encoding="utf-8")
+            (root / file.file).write_text(move_spec_to_other_place(spec.document, place), encoding="utf-8")
             asked = replace(
                 request,
                 root=root,
@@ -83,26 +83,28 @@ def try_on_other_pools(
         yield place, result
 
 
-def moved(document: Document, place: ClusterPool) -> str:
+def move_spec_to_other_place(document: Document, place: ClusterPool) -> str:
     """Return the spec as it would be written for another place, in JSON's style; scalars keep their text."""
-    fields = _copy_without_placement(document, (), document.value)
+    fields = _copy_spec_without_placement(document, (), document.value)
     placement = {**fields.get("placement", {}), "nodePool": json.dumps(place.pool)}
     return (
         _render_flow_yaml({**fields, "clusters": [json.dumps(place.cluster)], "placement": placement}) + "\n"
     )
 
 
-def _copy_without_placement(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
+def _copy_spec_without_placement(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
     """Return the value with each scalar as it is written, without the fields that say where the job runs."""
     if isinstance(value, Mapping):
         inner = {
-            name: _copy_without_placement(document, (*path, name), item)
+            name: _copy_spec_without_placement(document, (*path, name), item)
             for name, item in value.items()
             if (*path, name) not in _DROPPED
         }
         return {name: item for name, item in inner.items() if item != {} or path}
     if isinstance(value, list):
-        return [_copy_without_placement(document, (*path, number), item) for number, item in enumerate(value)]
+        return [
+            _copy_spec_without_placement(document, (*path, number), item) for number, item in enumerate(value)
+        ]
     text = document.text(path)
     if text is None or document.is_quoted(path):
         return json.dumps(value)

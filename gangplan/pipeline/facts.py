@@ -17,7 +17,7 @@ from gangplan.plan import RunPlan
 from gangplan.validate.kueue import AdmissionVerdict, format_admission
 
 
-def _format_followed_jobs(job: Job) -> str:
+def _join_followed_jobs_for_run_facts(job: Job) -> str:
     """Return the jobs that a job follows, once or at each start; empty for a run that is over."""
     names = (
         [one.name for one in job.after.jobs] if job.after else job.schedule.follows if job.schedule else ()
@@ -53,7 +53,7 @@ def collect_run_facts(cluster: str, unit: RunPlan, name: str, verdict: Admission
         f"{job.schedule.cron} {job.schedule.time_zone}" if job.schedule and job.is_dated else "",
         job.schedule.keep + 1 if job.schedule and job.is_dated else 0,
         f"{job.schedule.cron} {job.schedule.time_zone}" if job.schedule else "",
-        _format_followed_jobs(job),
+        _join_followed_jobs_for_run_facts(job),
         job.made_of,
         count_step_gpus(job),
         sum(one.resources.cpu.nano for one in job.steps if one.pool == job.worker_pool),

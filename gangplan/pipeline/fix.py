@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from gangplan.component import load_component
 from gangplan.findings import Fix
 from gangplan.fixes import FixedFile, fix_file, read_fixable
-from gangplan.fixes.edits import apply_fixes, split_overlapping
+from gangplan.fixes.edits import apply_fixes, split_overlapping_fixes
 from gangplan.fixes.images import find_digest_fixes, find_name_fixes
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.scope import select_scope
+from gangplan.pipeline.scope import select_work_scope
 from gangplan.source import Document
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
@@ -27,7 +27,9 @@ from gangplan.spec.waiver_files import WAIVERS
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS, Workspace
 
 
-def list_fixed_files(request: Request, workspace: Workspace, with_platform: bool) -> Iterator[FixedFile]:
+def list_fixed_files_in_scope(
+    request: Request, workspace: Workspace, with_platform: bool
+) -> Iterator[FixedFile]:
     """Yield every file that may be fixed, fixed: specs and team files in the scope, then the platform's."""
     by_catalog = partial(_find_catalog_name_fixes, workspace.catalog)
     for file, model in _list_fixable_team_files(request, workspace):
@@ -55,7 +57,7 @@ def _find_catalog_name_fixes(catalog: ImageCatalog | None, document: Document) -
 
 def _list_fixable_team_files(request: Request, workspace: Workspace) -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield the files of teams: named specs alone, else all specs of the scope and the files of its teams."""
-    scope, files = select_scope(workspace, request.clusters, request.teams, request.specs, Path.cwd())
+    scope, files = select_work_scope(workspace, request.clusters, request.teams, request.specs, Path.cwd())
     folders = sorted(entry.name for entry in os.scandir(workspace.root / SPECS) if entry.is_dir())
     for team in filter(scope.has_team, folders):
         yield f"{SPECS}/{team}/team.yaml", Team
@@ -90,28 +92,28 @@ def _fix_cluster_patches(workspace: Workspace, cluster: str, catalog: ImageCatal
         if data is not None:
             bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
             text = data.removeprefix(bom).decode("utf-8", "strict")
-            wanted, clashing = split_overlapping(
+            wanted, clashing = split_overlapping_fixes(
                 text, list(find_digest_fixes(file, text, cluster, facts, catalog))
             )
-            kept = _select_readable_fixes(cluster, component.files, name, bom, text, wanted)
+            kept = _select_fixes_keeping_component_readable(cluster, component.files, name, bom, text, wanted)
             refused = (*clashing, *(fix for fix in wanted if fix not in kept))
             yield FixedFile(file, data, bom + apply_fixes(text, kept).encode(), tuple(kept), refused)
 
 
-def _select_readable_fixes(
+def _select_fixes_keeping_component_readable(
     cluster: str, files: Mapping[str, bytes], name: str, bom: bytes, text: str, fixes: Sequence[Fix]
 ) -> list[Fix]:
     """Return the fixes of one file after which its component can still be read: each alone, then all
     together."""
 
     def is_read(some: Sequence[Fix]) -> bool:
-        return _is_read(cluster, {**files, name: bom + apply_fixes(text, some).encode()})
+        return _can_read_fixed_component(cluster, {**files, name: bom + apply_fixes(text, some).encode()})
 
     kept = [fix for fix in fixes if is_read([fix])]
     return kept if len(kept) < 2 or is_read(kept) else kept[:1]
 
 
-def _is_read(cluster: str, files: Mapping[str, bytes]) -> bool:
+def _can_read_fixed_component(cluster: str, files: Mapping[str, bytes]) -> bool:
     """Return whether a cluster's component could be read with these files."""
     with tempfile.TemporaryDirectory(prefix="gangplan-") as root:
         folder = Path(root, OVERLAYS, cluster)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gangplan.emit import find_conflict_line, is_launch_file, read_header_source
 from gangplan.findings import Finding, Location
-from gangplan.generators.scripts import SCRIPTS_VOLUME, is_launch_map, team_source_of
+from gangplan.generators.scripts import SCRIPTS_VOLUME, is_launch_script_config_map, team_source_of
 from gangplan.objects import Body, Ref, ref_of
 from gangplan.records import dataclass
 from gangplan.rules.grants import RENDERED_FOREIGN
@@ -41,7 +41,7 @@ class ExpectedTree:
     homes: Homes
 
 
-def check_unmanaged_files(
+def check_unmanaged_rendered_files(
     tree: Path,
     today: ExpectedTree | None = None,
     covers: Callable[[str, str], bool] = lambda *_: True,
@@ -59,14 +59,14 @@ def check_unmanaged_files(
     found: list[Finding] = []
     for folder in sorted(set(_list_rendered_folders(tree) if folders is None else folders) - set(settled)):
         inside = folder[len(RENDERED) + 1 :]
-        for name in _list_folder_files(tree / inside):
+        for name in _list_rendered_folder_files(tree / inside):
             path = f"{inside}/{name}" if inside else name
             if f"{RENDERED}/{path}" in settled:
                 continue
-            found += _check_unmarked_file(tree, path)
+            found += _check_unmarked_rendered_file(tree, path)
             source = read_header_source(tree / path)
             if today is not None and source is not None and covers(path, source):
-                found += _check_marked_file(tree, today, path, source)
+                found += _check_marked_rendered_file(tree, today, path, source)
     return found
 
 
@@ -75,7 +75,7 @@ def _list_rendered_folders(tree: Path) -> list[str]:
     return [f"{RENDERED}{parent[len(str(tree)) :]}".replace(os.sep, "/") for parent, _, _ in os.walk(tree)]
 
 
-def _list_folder_files(folder: Path) -> list[str]:
+def _list_rendered_folder_files(folder: Path) -> list[str]:
     """Return the names of what a folder holds besides folders; empty if it is gone."""
     try:
         with os.scandir(folder) as entries:
@@ -84,7 +84,7 @@ def _list_folder_files(folder: Path) -> list[str]:
         return []
 
 
-def _check_unmarked_file(tree: Path, path: str) -> Iterator[Finding]:
+def _check_unmarked_rendered_file(tree: Path, path: str) -> Iterator[Finding]:
     mode = os.lstat(tree / path).st_mode
     if stat.S_ISLNK(mode):
         yield _build_foreign_finding(path, "this is a link, which gangplan never writes", _HELP)
@@ -105,7 +105,7 @@ def _check_merge_conflict(path: str, data: bytes) -> Iterator[Finding]:
         yield Finding(MERGE_CONFLICT, Location(f"{RENDERED}/{path}", line, 1), message, help)
 
 
-def _check_marked_file(tree: Path, today: ExpectedTree, path: str, source: str) -> Iterator[Finding]:
+def _check_marked_rendered_file(tree: Path, today: ExpectedTree, path: str, source: str) -> Iterator[Finding]:
     """Check a file with gangplan's mark: it must be rendered now or have been before, without additional
     objects."""
     new = today.folder / path
@@ -122,40 +122,43 @@ def _check_marked_file(tree: Path, today: ExpectedTree, path: str, source: str) 
         yield _build_foreign_finding(path, "it is not YAML as gangplan writes it", "Run gangplan render.")
         return
     if is_launch_file(path):
-        yield from _check_launch_scripts(today, path, source, bodies)
+        yield from _check_rendered_launch_scripts(today, path, source, bodies)
         return
-    from gangplan.pipeline.past import is_past_file, is_past_object  # most files are as they were rendered
+    from gangplan.pipeline.past import (
+        is_past_rendered_file,
+        is_past_rendered_object,
+    )  # most files are as they were rendered
 
     if new.is_file():
-        past = {ref_of(body) for body in bodies if is_past_object(path, body, wanted)}
+        past = {ref_of(body) for body in bodies if is_past_rendered_object(path, body, wanted)}
         for ref in (one for one in refs - wanted if one not in past or refs[one] > 1):
             help = "Run gangplan render, which removes it: nothing in specs/ and overlays/ asks for it."
             yield _build_foreign_finding(path, f"it holds {ref}, which is not rendered now", help)
     elif run is not None and (home := today.homes.get((run["cluster"], run["team"]))) is not None:
-        yield from _check_earlier_run(refs, path, run["name"], home)
-    elif not is_past_file(path, source, bodies, _list_team_namespaces(today, path)):
+        yield from _check_run_removed_by_next_render(refs, path, run["name"], home)
+    elif not is_past_rendered_file(path, source, bodies, _list_team_namespaces(today, path)):
         yield _build_foreign_finding(
             path, "nothing is rendered into this file now", "Run gangplan render, which removes it."
         )
 
 
-def _check_launch_scripts(
+def _check_rendered_launch_scripts(
     today: ExpectedTree, path: str, source: str, bodies: Sequence[Body]
 ) -> Iterator[Finding]:
     """Check a file of launch scripts: today's or earlier ones, as many runs as may still mount them.
 
     All pods of the team would run what it holds, so it must be exactly what its name says.
     """
-    from gangplan.pipeline.past import is_past_file
+    from gangplan.pipeline.past import is_past_rendered_file
 
     cluster, _, team, file = path.split("/")
     home = today.homes.get((cluster, team))
     if home is None:  # the team is no more
-        is_known = is_past_file(path, source, bodies, _list_team_namespaces(today, path))
+        is_known = is_past_rendered_file(path, source, bodies, _list_team_namespaces(today, path))
         home = next((ref_of(one).namespace for one in bodies), "")
     else:
         is_known = source == team_source_of(team)
-    if not is_known or not is_launch_map(bodies, home, file.split(".")[1]):
+    if not is_known or not is_launch_script_config_map(bodies, home, file.split(".")[1]):
         message = (
             f"it does not hold what {SCRIPTS_VOLUME}-{file.split('.')[1]} is: scripts that gangplan wrote"
         )
@@ -167,12 +170,14 @@ def _list_team_namespaces(today: ExpectedTree, path: str) -> set[str]:
     return {home for (cluster, _), home in today.homes.items() if cluster == path.partition("/")[0]}
 
 
-def _check_earlier_run(refs: Counter[Ref], path: str, name: str, home: str) -> Iterator[Finding]:
+def _check_run_removed_by_next_render(
+    refs: Counter[Ref], path: str, name: str, home: str
+) -> Iterator[Finding]:
     """Check a run that the next render removes: its objects need its name and its team's namespace."""
-    from gangplan.pipeline.past import is_run_part
+    from gangplan.pipeline.past import may_be_part_of_rendered_run
 
     for ref, count in refs.items():
-        if not is_run_part(ref, name) or ref.namespace != home or count > 1:
+        if not may_be_part_of_rendered_run(ref, name) or ref.namespace != home or count > 1:
             yield _build_foreign_finding(path, f"it holds {ref}, which is not part of run {name}", _HELP)
 
 

@@ -27,8 +27,8 @@ from gangplan.objects import Body
 from gangplan.plan.names import DATED_SUFFIX
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
-from gangplan.tools.git_log import FileChange, list_file_changes
-from gangplan.tools.revisions import read_blobs
+from gangplan.tools.git_log import FileChange, list_file_changes_in_git_log
+from gangplan.tools.revisions import read_git_blobs_by_id
 from gangplan.workspace import OVERLAYS, RENDERED
 
 _RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/.]+)\.yaml")
@@ -87,12 +87,12 @@ def read_run_history(
     `lasted` are the hours that runs were measured to last, by namespace and run. Raises UserError for a
     shallow clone, ToolError outside a repository.
     """
-    changes = list(list_file_changes(root, RENDERED, OVERLAYS))
+    changes = list(list_file_changes_in_git_log(root, RENDERED, OVERLAYS))
     wanted = [one for one in changes if _RUN.fullmatch(one.path) or _CLUSTER.fullmatch(one.path)]
-    held = read_blobs(root, [one.blob for one in wanted if one.blob])
+    held = read_git_blobs_by_id(root, [one.blob for one in wanted if one.blob])
     stays = [
         one
-        for one in _iterate_run_stays(wanted, held)
+        for one in _iterate_run_stays_in_git_history(wanted, held)
         if (one.left is None or one.left.time_s > since)
         and (not clusters or one.cluster in clusters)
         and (not teams or one.team in teams)
@@ -103,7 +103,7 @@ def read_run_history(
     dated = _group_dated_runs(lasted)
     for one in stays:
         if one.cluster_file not in pools:
-            pools[one.cluster_file] = _read_cluster_pools(held[one.cluster_file])
+            pools[one.cluster_file] = _read_pools_of_past_cluster_file(held[one.cluster_file])
         bodies = _load_rendered_objects(held[one.entered.blob])
         runs = [one]
         if any(body.get("kind") == "CronJob" for body in bodies):
@@ -167,19 +167,21 @@ def _build_stay_cost(
     since: int,
     hours: Decimal | None,
 ) -> StayCost:
-    seconds = _compute_max_run_seconds(bodies)
+    seconds = _compute_max_seconds_of_past_run(bodies)
     is_known = seconds != _NEVER
     if stay.left is not None and stay.is_ended:
         time = max(stay.left.time_s - max(stay.entered.time_s, since), 0)
         seconds, is_known = min(seconds, time) if is_known else time, True
-    most = _build_run_cost_item(stay, bodies, pools, currency, Decimal(seconds) if is_known else None)
+    most = _build_cost_item_of_past_run(stay, bodies, pools, currency, Decimal(seconds) if is_known else None)
     if hours is None:
         return StayCost(stay, most)
-    used = _build_run_cost_item(stay, bodies, pools, currency, hours * SECONDS_PER_HOUR)
+    used = _build_cost_item_of_past_run(stay, bodies, pools, currency, hours * SECONDS_PER_HOUR)
     return StayCost(stay, most, used, hours)
 
 
-def _iterate_run_stays(changes: Iterable[FileChange], held: Mapping[str, bytes]) -> Iterator[RunInHistory]:
+def _iterate_run_stays_in_git_history(
+    changes: Iterable[FileChange], held: Mapping[str, bytes]
+) -> Iterator[RunInHistory]:
     """Yield each stay of each run, from changes in their order."""
     files: dict[str, str] = {}
     open_: dict[str, RunInHistory] = {}
@@ -217,7 +219,7 @@ def _load_rendered_objects(data: bytes) -> list[Body]:
         return []
 
 
-def _read_cluster_pools(data: bytes) -> tuple[Mapping[str, Any], str]:
+def _read_pools_of_past_cluster_file(data: bytes) -> tuple[Mapping[str, Any], str]:
     """Return the pools and the currency of a cluster's file, for any version of gangplan."""
     for body in _load_rendered_objects(data):
         pools = body.get("nodePools")
@@ -227,7 +229,7 @@ def _read_cluster_pools(data: bytes) -> tuple[Mapping[str, Any], str]:
     return {}, ""
 
 
-def _build_run_cost_item(
+def _build_cost_item_of_past_run(
     stay: RunInHistory,
     bodies: Sequence[Body],
     pools: Mapping[str, Any],
@@ -237,9 +239,9 @@ def _build_run_cost_item(
     """Return the figures of a run that lasts so long; None is not known."""
     lasts = ZERO_COST if seconds is None else seconds
     gpus, cpu, per_hour, cost, first, without = ZERO_COST, ZERO_COST, ZERO_COST, ZERO_COST, "", set()
-    for count, pod, limit in _list_run_pods(bodies):
-        name = _find_pool_of_pod(pod, pools)
-        asked, cores = _sum_pod_gpus_and_cores(pod, pools.get(name, {}))
+    for count, pod, limit in _list_pods_of_past_run(bodies):
+        name = _find_pool_of_past_pod(pod, pools)
+        asked, cores = _sum_resources_of_past_pod(pod, pools.get(name, {}))
         there = lasts if limit is None else min(lasts, Decimal(limit))
         gpus, cpu = gpus + asked * count * there, cpu + cores * count * there
         first = first if limit is not None or (first and not asked) else name
@@ -273,13 +275,13 @@ def _find_nested_value(value: Any, *path: str) -> Any:
     return value
 
 
-def _list_run_pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
+def _list_pods_of_past_run(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
     """Yield the pods of a run: how many of each, their spec, and for steps how long they last, in seconds."""
     nodes = next(
         (_find_nested_value(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1
     )
     for body in bodies:
-        steps = _list_step_deadlines(body)
+        steps = _list_step_deadlines_of_past_run(body)
         for job in _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
             pod = _find_nested_value(job, "template", "spec", "template")
             is_worker = _find_nested_value(pod, "metadata", "labels", "gangplan.dev/role") == "worker"
@@ -298,7 +300,7 @@ def _list_run_pods(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, A
             )
 
 
-def _list_step_deadlines(body: Body) -> dict[str, int]:
+def _list_step_deadlines_of_past_run(body: Body) -> dict[str, int]:
     """Return the jobs of a runtime that others wait for until they are complete, with deadlines in
     seconds."""
     jobs = _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ()
@@ -327,7 +329,7 @@ def _read_count_or_one(value: Any) -> int:
     return value if isinstance(value, int) else 1
 
 
-def _compute_max_run_seconds(bodies: Sequence[Body]) -> int:
+def _compute_max_seconds_of_past_run(bodies: Sequence[Body]) -> int:
     """Return how long a run lasts at most, in seconds: all attempts together where each has a deadline."""
     whole = [
         _find_nested_value(one, "spec", "activeDeadlineSeconds")
@@ -339,7 +341,7 @@ def _compute_max_run_seconds(bodies: Sequence[Body]) -> int:
         return max(stated)
     attempts, before, each = 1, 0, [_NEVER]
     for body in bodies:
-        steps = _list_step_deadlines(body)
+        steps = _list_step_deadlines_of_past_run(body)
         attempts, before = max(attempts, _count_run_attempts(body)), before + sum(steps.values())
         for job in _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
             if str(_find_nested_value(job, "name")) not in steps:
@@ -348,7 +350,7 @@ def _compute_max_run_seconds(bodies: Sequence[Body]) -> int:
     return attempts * (before + most) if most != _NEVER else _NEVER
 
 
-def _find_pool_of_pod(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
+def _find_pool_of_past_pod(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
     """Return the pool whose labels the pod selects: of several, the one with most labels; empty if none
     fits."""
     asked = _find_nested_value(pod, "nodeSelector") or {}
@@ -361,7 +363,7 @@ def _find_pool_of_pod(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
     return max(fits)[1] if fits else ""
 
 
-def _sum_pod_gpus_and_cores(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, Decimal]:
+def _sum_resources_of_past_pod(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, Decimal]:
     """Return the GPUs and cores of one pod."""
     resource = _find_nested_value(pool, "gpu", "resource") or _GPU
     found = {resource: ZERO_COST, "cpu": ZERO_COST}

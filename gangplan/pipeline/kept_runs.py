@@ -14,14 +14,20 @@ from collections.abc import Callable, Iterable, Sequence
 from gangplan.emit import EarlierRun, EarlierRuns, build_renamed_finding
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.generators.files import FILES_MAP_KIND as FILES
-from gangplan.generators.files import build_files_map
+from gangplan.generators.files import generate_files_config_map
 from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE, build_run_record
 from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
 from gangplan.objects import Body
 from gangplan.pipeline.lineage import annotate_image_digest
-from gangplan.pipeline.reasons import find_run_reason
+from gangplan.pipeline.reasons import explain_change_since_earlier_run
 from gangplan.plan import RunPlan
-from gangplan.plan.names import DATED_SUFFIX, FIXED_FIELDS, format_run_name, hash_content, is_hashed_kind
+from gangplan.plan.names import (
+    DATED_SUFFIX,
+    FIXED_FIELDS,
+    format_run_name,
+    hash_content_for_run_name,
+    is_hashed_kind,
+)
 from gangplan.rules.grants import RUN_FORGED
 from gangplan.rules.runs import RETIRED_LOST, RETIRED_UNKNOWN
 from gangplan.source import ManifestError, load_objects
@@ -45,7 +51,7 @@ def build_run_path(cluster: str, unit: RunPlan, name: str) -> str:
     return f"{cluster}/runs/{unit.job.team}/{name}.yaml"
 
 
-def name_run(
+def name_run_or_keep_earlier_one(
     runs: EarlierRuns,
     cluster: str,
     unit: RunPlan,
@@ -59,7 +65,7 @@ def name_run(
     `texts` are the objects as they are written; with a `tracer` for them, the finding about a run that
     changed says why.
     """
-    name = format_run_name(unit.job.name, hash_content(bodies, unit.job.run, texts))
+    name = format_run_name(unit.job.name, hash_content_for_run_name(bodies, unit.job.run, texts))
     job = unit.job
     path = build_run_path(cluster, unit, name)
     earlier = runs.find(path, job.name, job.spec_hash, job.retired, is_kept or job.is_kept)
@@ -68,17 +74,21 @@ def name_run(
     if earlier is None or job.is_archived:  # an archived run is never applied, so its name may change
         return name, None, []
     is_kept |= job.is_kept
-    why = _explain_run_difference(runs, cluster, unit, earlier, bodies, texts, tracer) if tracer else ""
+    why = (
+        _explain_difference_from_earlier_run(runs, cluster, unit, earlier, bodies, texts, tracer)
+        if tracer
+        else ""
+    )
     change = build_renamed_finding(job, cluster, earlier, name, is_kept, why)
     if not is_kept and not job.is_stopped:
         return name, None, [change]
-    kept, wrong = restored(earlier, unit, bodies)
+    kept, wrong = restore_objects_of_kept_run(earlier, unit, bodies)
     if kept is None:
         return name, None, wrong
     return earlier.name, kept, [] if job.is_stopped else [change]
 
 
-def _explain_run_difference(
+def _explain_difference_from_earlier_run(
     runs: EarlierRuns,
     cluster: str,
     unit: RunPlan,
@@ -91,7 +101,7 @@ def _explain_run_difference(
     old = set(earlier.text.replace(earlier.name, unit.run_name).splitlines())
     lines = (cluster, *(line for text in texts for line in text.splitlines() if line not in old))
     if lines not in runs.reasons:
-        runs.reasons[lines] = find_run_reason(unit, earlier, bodies, tracer()).words
+        runs.reasons[lines] = explain_change_since_earlier_run(unit, earlier, bodies, tracer()).words
     return runs.reasons[lines]
 
 
@@ -135,10 +145,12 @@ def restore_retired_run(
     job, path = unit.job, build_run_path(cluster, unit, name)
     numbers = range(job.run, max(0, job.run - _MOST_NUMBERS), -1)
     earlier = runs.read(path)
-    kept, wrong = restored(earlier, unit, today, numbers) if earlier is not None else (None, [])
+    kept, wrong = (
+        restore_objects_of_kept_run(earlier, unit, today, numbers) if earlier is not None else (None, [])
+    )
     if kept is not None:
         return kept, []
-    if any(format_run_name(job.name, hash_content(today, number)) == name for number in numbers):
+    if any(format_run_name(job.name, hash_content_for_run_name(today, number)) == name for number in numbers):
         return list(today), []
     if earlier is None and any(
         runs.read(build_run_path(one, unit, name)) for one in others if one != cluster
@@ -152,7 +164,7 @@ def restore_retired_run(
     return None, wrong or [Finding(RETIRED_LOST, where, message, _BRING_BACK)]
 
 
-def add_creator_pods(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], Tracer]:
+def add_schedule_creator_pods(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body], Tracer]:
     """Return the objects of a schedule and the pods that create its runs, as policies will see them."""
     pods, places = list[Body](), list[int]()
     for index, body in enumerate(bodies):
@@ -172,7 +184,7 @@ def add_creator_pods(bodies: Sequence[Body], tracer: Tracer) -> tuple[list[Body]
     return [*bodies, *pods], traced
 
 
-def build_tree_bodies(bodies: list[Body], is_dated: bool) -> list[Body]:
+def build_run_objects_for_tree(bodies: list[Body], is_dated: bool) -> list[Body]:
     """Return the objects as they are in the tree: those of a schedule, or the record of a stopped run."""
     if not is_dated:
         return build_run_record(bodies)
@@ -181,7 +193,7 @@ def build_tree_bodies(bodies: list[Body], is_dated: bool) -> list[Body]:
     return wrap_scheduled_run(bodies)
 
 
-def build_earlier_record(bodies: list[Body]) -> list[Body]:
+def build_earlier_run_record(bodies: list[Body]) -> list[Body]:
     """Return the record of an earlier run; for a schedule, whose runs are in no tree, that of its
     template."""
     if any(STAND_IN in body["metadata"]["name"] or body["kind"] in CREATORS for body in bodies):
@@ -191,7 +203,7 @@ def build_earlier_record(bodies: list[Body]) -> list[Body]:
     return build_run_record(bodies)
 
 
-def restored(
+def restore_objects_of_kept_run(
     earlier: EarlierRun, unit: RunPlan, today: Sequence[Body], numbers: Iterable[int] = ()
 ) -> tuple[list[Body] | None, list[Finding]]:
     """Return the objects of an earlier run with the placeholder in their names, or why they cannot be taken.
@@ -208,31 +220,36 @@ def restored(
 
             bodies = unwrap_scheduled_run(bodies)
     except ManifestError:  # its message would show what the file contains
-        return None, [_build_forged_run_finding(earlier, "it is not YAML as gangplan writes it")]
+        return None, [_build_forged_earlier_run_finding(earlier, "it is not YAML as gangplan writes it")]
     kept = [_unsuspend_recorded_run(body) for body in bodies if is_hashed_kind(body.get("kind"))]
     wanted = [body["kind"] for body in today if is_hashed_kind(body["kind"]) and body["kind"] != FILES]
     held = [body for body in kept if body["kind"] == FILES]  # files of that time, not of today
     if [body["kind"] for body in kept if body["kind"] != FILES] != wanted or not all(map(_is_whole, kept)):
-        return None, [_build_forged_run_finding(earlier, f"it does not hold one {' and one '.join(wanted)}")]
+        return None, [
+            _build_forged_earlier_run_finding(earlier, f"it does not hold one {' and one '.join(wanted)}")
+        ]
     try:
         found = [
-            format_run_name(unit.job.name, hash_content(kept, one)) for one in numbers or (unit.job.run,)
+            format_run_name(unit.job.name, hash_content_for_run_name(kept, one))
+            for one in numbers or (unit.job.run,)
         ]
     except (TypeError, ValueError):  # a value that no rendered manifest has, such as a date
-        return None, [_build_forged_run_finding(earlier, "it is not YAML as gangplan writes it")]
+        return None, [_build_forged_earlier_run_finding(earlier, "it is not YAML as gangplan writes it")]
     if earlier.name not in found:
-        return None, [_build_forged_run_finding(earlier, f"what it holds would be called {found[0]}")]
+        return None, [_build_forged_earlier_run_finding(earlier, f"what it holds would be called {found[0]}")]
     specs = iter(body for body in kept if body["kind"] != FILES)
     bodies = []
     for body in today:
         if body["kind"] in BACKEND_BY_HOLDER:
             bodies += [_restore_files_map(one, body) for one in held]
         if body["kind"] != FILES:
-            bodies.append(_restore_earlier_spec(body, next(specs)) if is_hashed_kind(body["kind"]) else body)
+            bodies.append(
+                _restore_object_spec_of_kept_run(body, next(specs)) if is_hashed_kind(body["kind"]) else body
+            )
     return annotate_image_digest(bodies), []
 
 
-def _restore_earlier_spec(today: Body, earlier: Body) -> Body:
+def _restore_object_spec_of_kept_run(today: Body, earlier: Body) -> Body:
     """Return an object of today with the spec that it had then.
 
     A run had its own name, whether a schedule made it or not.
@@ -249,7 +266,7 @@ def _is_whole(body: Body) -> bool:
 def _restore_files_map(earlier: Body, runtime: Body) -> Body:
     """Return the files of an earlier run, with the metadata that they would have today."""
     fixed = {name: earlier[name] for name in FIXED_FIELDS if name in earlier}
-    return build_files_map({**runtime["metadata"]}, fixed)
+    return generate_files_config_map({**runtime["metadata"]}, fixed)
 
 
 def _unsuspend_recorded_run(body: Body) -> Body:
@@ -259,20 +276,22 @@ def _unsuspend_recorded_run(body: Body) -> Body:
     made = BACKEND_BY_KIND.get(str(body.get("kind")))
     if made is None or annotations.get(STATE_ANNOTATION) != STOPPED_STATE or not isinstance(spec, dict):
         return body
-    return {**body, "spec": _remove_spec_field(spec, made.suspended)}
+    return {**body, "spec": _remove_field_from_kept_run_spec(spec, made.suspended)}
 
 
-def _remove_spec_field(spec: Body, path: Sequence[str]) -> Body:
+def _remove_field_from_kept_run_spec(spec: Body, path: Sequence[str]) -> Body:
     """Return the spec without the field at a path."""
     name, rest = path[0], path[1:]
     if rest:
         return (
-            {**spec, name: _remove_spec_field(spec[name], rest)} if isinstance(spec.get(name), dict) else spec
+            {**spec, name: _remove_field_from_kept_run_spec(spec[name], rest)}
+            if isinstance(spec.get(name), dict)
+            else spec
         )
     return {key: value for key, value in spec.items() if key != name}
 
 
-def _build_forged_run_finding(earlier: EarlierRun, why: str) -> Finding:
+def _build_forged_earlier_run_finding(earlier: EarlierRun, why: str) -> Finding:
     return Finding(
         RUN_FORGED,
         Location(f"{RENDERED}/{earlier.path}", 1, 1),

@@ -25,7 +25,7 @@ from gangplan.pipeline.seen import (
     digest_file,
     digest_folder_files,
     digest_platform_files,
-    digest_team_folders,
+    digest_team_spec_folders,
     digest_words,
     has_other_run,
     split_bytes_digest,
@@ -34,22 +34,22 @@ from gangplan.pipeline.stored import (
     Json,
     RuleFinder,
     SharedValues,
-    compact_shared_values,
-    dump_expanded,
-    dump_finding,
+    compact_shared_result_values,
+    dump_expanded_task_result,
+    dump_stored_finding,
     load_expanded,
-    load_finding,
-    load_shared_values,
+    load_shared_result_values,
+    load_stored_finding,
 )
 from gangplan.pipeline.team_results import TeamResults
 from gangplan.pipeline.whole import (
     VanishedError,
     WholeTeam,
     combine_marks,
-    find_folders_with,
-    load_team_details,
+    find_rendered_folders_with_texts,
+    load_team_result_details,
     load_whole_team,
-    summarise_team,
+    summarise_team_results,
 )
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
@@ -89,7 +89,7 @@ class KnownResults:
         by_team: dict[str, list[SpecFile]] = {}
         for file in files:
             by_team.setdefault(file.team, []).append(file)
-        folders = digest_team_folders(self.seen)
+        folders = digest_team_spec_folders(self.seen)
         for team, own in by_team.items():
             if not (self.takes_whole and self._take_whole(team, folders.get(team, {}), own)):
                 self._teams[team] = self._look_up(team, folders.get(team, {}), own)
@@ -102,7 +102,7 @@ class KnownResults:
         if self._open is None or self._open[0] != file.team:
             record = self._teams[file.team].record or self._record(file.team)
             self._teams[file.team].record = None  # asked for once: a decoded record takes much memory
-            self._open = (file.team, record, load_shared_values(record["shared"]))
+            self._open = (file.team, record, load_shared_result_values(record["shared"]))
         _, record, shared = self._open
         return load_expanded(file.file, record["files"][file.file][2], self.rules, shared)
 
@@ -111,7 +111,7 @@ class KnownResults:
         record = self._record(whole.team)
         if record["folders"] != whole.folders:
             raise VanishedError(whole.team)
-        return load_team_details(record)
+        return load_team_result_details(record)
 
     def note(self, result: TaskResult) -> None:
         """Note a new result of a spec."""
@@ -141,12 +141,12 @@ class KnownResults:
         record = self.store.get(name := f"platform/{digest_words(*self.clusters)}")
         if isinstance(record, dict) and record["of"] == self.conditions:
             try:
-                return [load_finding(one, self.rules) for one in record["findings"]]
+                return [load_stored_finding(one, self.rules) for one in record["findings"]]
             except ValueError:
                 pass
         found = make()
         try:
-            told = [dump_finding(one, self.rules) for one in found]
+            told = [dump_stored_finding(one, self.rules) for one in found]
         except ValueError:
             return found
         self._platform = (name, {"of": self.conditions, "findings": told})
@@ -214,7 +214,7 @@ class KnownResults:
             known.digests[path] = bare + self.marks.get(path, "")
             if told is not None and known.digests[path] == digest:
                 texts[path], known.judges[path] = told[1], judge
-        there = find_folders_with([one for own in texts.values() for one in own])
+        there = find_rendered_folders_with_texts([one for own in texts.values() for one in own])
         settled = {one for one, digest in there.items() if self.seen.contents.get(one) == digest}
         self.settled |= settled
         for path, own in texts.items():
@@ -278,21 +278,21 @@ class KnownResults:
             ):
                 told = old["files"][path][2] if path in known.taken else json.loads(new[path])
                 files[path] = [known.digests[path], judge or known.judges.get(path, seen_by), told]
-        common = compact_shared_values([told for _, _, told in files.values()], shared.values)
+        common = compact_shared_result_values([told for _, _, told in files.values()], shared.values)
         record = {"of": self.conditions, "folders": folders, "shared": common, "files": files}
         self.store.put(self._name(team), record)
         self._sum_up(team, record)
 
     def _sum_up(self, team: str, record: Json) -> None:
         marks = combine_marks(self.marks, [SpecFile(path, team) for path in record["files"]])
-        self.store.put(self._name(team, "sums"), summarise_team(record, marks))
+        self.store.put(self._name(team, "sums"), summarise_team_results(record, marks))
 
     def _save_cluster(self, name: str, result: TaskResult, seen_by: str) -> None:
         shared = SharedValues({})
         if not result.is_lasting:
             return
         try:
-            told = dump_expanded(result, self.rules, shared)
+            told = dump_expanded_task_result(result, self.rules, shared)
         except ValueError:
             return
         self.store.put(
@@ -301,7 +301,9 @@ class KnownResults:
 
     def _result(self, record: Json) -> TaskResult | None:
         try:
-            return load_expanded("", record["result"], self.rules, load_shared_values(record["shared"]))
+            return load_expanded(
+                "", record["result"], self.rules, load_shared_result_values(record["shared"])
+            )
         except (ValueError, TypeError, KeyError):
             return None
 

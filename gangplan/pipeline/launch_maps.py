@@ -14,26 +14,26 @@ from gangplan.emit import build_header_lines
 from gangplan.findings import Finding, Location
 from gangplan.generators.scripts import (
     SCRIPTS_VOLUME,
-    build_launch_map,
-    is_launch_map,
-    name_launch_map,
+    generate_launch_script_config_map,
+    is_launch_script_config_map,
+    name_launch_script_config_map,
     team_source_of,
 )
 from gangplan.model.job import Job
 from gangplan.objects import Body, dump_all
-from gangplan.pipeline.checks import check_scripts
+from gangplan.pipeline.checks import check_patched_launch_scripts
 from gangplan.pipeline.worker import (
     TaskResult,
     WorkerState,
-    build_groups,
-    check_built_file,
-    judge_by_policies,
-    store_text,
+    check_built_file_at_gate,
+    judge_objects_by_cluster_policies,
+    run_overlay_on_object_groups,
+    store_staged_text,
 )
 from gangplan.rules.runs import LAUNCH_SCRIPTS_LOST
 from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Tracer
-from gangplan.trace.cause import trace_of
+from gangplan.trace.cause import build_trace_from_causes
 from gangplan.trace.files import build_own_cause
 from gangplan.waivers import Subject, list_waived_policies
 from gangplan.workspace import RENDERED
@@ -60,14 +60,14 @@ def put_launch_maps(
         if path in result.scripts:
             continue
         result.scripts.add(path)
-        if name == name_launch_map():
+        if name == name_launch_script_config_map():
             made = _build_launch_map_once(worker, cluster, job)
             found += made.findings
             result.is_lasting &= made.is_lasting
             result.policies |= made.policies
             for one, numbers in made.matched.items():
                 result.matched.setdefault(one, set()).update(numbers)
-            store_text(worker, result, path, made.texts[path], path in made.telling)
+            store_staged_text(worker, result, path, made.texts[path], path in made.telling)
             continue
         result.is_lasting = False  # it is what rendered/ holds
         earlier = worker.earlier.read(path)
@@ -75,7 +75,7 @@ def put_launch_maps(
             path, name, job.namespace, None if earlier is None else earlier.text
         )
         if earlier is not None:
-            store_text(worker, result, path, earlier.text, is_telling=False)
+            store_staged_text(worker, result, path, earlier.text, is_telling=False)
     return found
 
 
@@ -85,22 +85,24 @@ def _build_launch_map_once(worker: WorkerState, cluster: str, job: Job) -> TaskR
     if key not in worker.launch_maps:
         made = TaskResult()
         before = [
-            build_launch_map(job, list_waived_policies(worker.workspace.waivers, Subject(cluster, job.team)))
+            generate_launch_script_config_map(
+                job, list_waived_policies(worker.workspace.waivers, Subject(cluster, job.team))
+            )
         ]
-        [bodies] = build_groups(worker, cluster, [before], [made])
-        wrong, is_telling = check_built_file(
+        [bodies] = run_overlay_on_object_groups(worker, cluster, [before], [made])
+        wrong, is_telling = check_built_file_at_gate(
             worker, cluster, bodies, before, job.platform, _build_launch_map_tracer(job)
         )
         if not wrong:
-            wrong = check_scripts(
+            wrong = check_patched_launch_scripts(
                 bodies, before, _build_launch_map_tracer(job), worker.builders[cluster].component
             )
         if not wrong:
-            wrong = judge_by_policies(
+            wrong = judge_objects_by_cluster_policies(
                 worker, cluster, bodies, _build_launch_map_tracer(job), made, [], before
             )
         made.findings += wrong
-        path = launch_map_path_of(cluster, job.team, name_launch_map()[-8:])
+        path = launch_map_path_of(cluster, job.team, name_launch_script_config_map()[-8:])
         made.texts[path] = dump_all(bodies, build_header_lines(team_source_of(job.team)))
         if is_telling:
             made.telling.add(path)
@@ -112,7 +114,7 @@ def _build_launch_map_tracer(job: Job) -> Tracer:
     """Return the tracer of the ConfigMap: gangplan alone decides what is in it."""
     home = Location(team_source_of(job.team), 1, 1)
     cause = build_own_cause("gangplan's launch scripts, the same for all runs of the team")
-    return lambda _index, _path: trace_of([cause], home)
+    return lambda _index, _path: build_trace_from_causes([cause], home)
 
 
 def _check_kept_launch_scripts(path: str, name: str, namespace: str, text: str | None) -> Iterator[Finding]:
@@ -121,7 +123,7 @@ def _check_kept_launch_scripts(path: str, name: str, namespace: str, text: str |
     if text is None:
         message = f"a run that is kept mounts {name}, which {RENDERED}/ does not hold"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
-    elif not is_launch_map(_load_launch_map_objects(text), namespace, name[-8:]):
+    elif not is_launch_script_config_map(_load_launch_map_objects(text), namespace, name[-8:]):
         message = f"what this file holds is not {name}: its scripts were changed"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
 

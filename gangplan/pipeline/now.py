@@ -12,14 +12,14 @@ from gangplan.kueue.model import NEVER, ClusterQueue, FlavorResource
 from gangplan.kueue.units import NANO
 from gangplan.model.quantity import Quantity
 from gangplan.model.usage import read_usage
-from gangplan.pipeline.quota import build_cluster_holdings, check_nearly_used
+from gangplan.pipeline.quota import build_cluster_holdings, check_nearly_used_team_quotas
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.standing import build_previewed_world
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
 from gangplan.source import load_objects
 from gangplan.validate.kueue import AdmissionVerdict, FlavorUsage, judge_admission
-from gangplan.validate.kueue.members import read_members
+from gangplan.validate.kueue.members import read_cohort_members
 from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.validate.world import World
 
@@ -39,7 +39,7 @@ class CurrentVerdict:
     left: Mapping[tuple[str, str], Quantity]
 
 
-def compare_with_usage(
+def compare_runs_with_usage_snapshot(
     request: Request, result: Result, snapshot: Path
 ) -> tuple[list[CurrentVerdict], list[Finding]]:
     """Return Kueue's verdict on each run now, each alone, and warnings for teams near their quota.
@@ -74,7 +74,11 @@ def compare_with_usage(
             )
     file = workspace.clusters[cluster]
     site = resolve_site(workspace, cluster)
-    near = check_nearly_used(file, build_cluster_holdings(file, site, snapped)) if site.queues else []
+    near = (
+        check_nearly_used_team_quotas(file, build_cluster_holdings(file, site, snapped))
+        if site.queues
+        else []
+    )
     return found, near
 
 
@@ -88,7 +92,9 @@ def _find_reclaimable_queues(
     if now.outcome != "queue":
         return (), {}
     standing = read_kueue_world(world)
-    written = {one.name: one.nominal for one in read_members(world.standing) if isinstance(one, ClusterQueue)}
+    written = {
+        one.name: one.nominal for one in read_cohort_members(world.standing) if isinstance(one, ClusterQueue)
+    }
     wanted = idle.usage
 
     def used(queue: str, key: FlavorResource) -> Fraction:

@@ -48,18 +48,18 @@ _PLACE = re.compile(
 )
 
 
-def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collection[str]) -> bool:
+def is_past_rendered_file(path: str, source: str, bodies: Sequence[Body], taken: Collection[str]) -> bool:
     """Return whether a render may have written a file that is not rendered now; `taken` are namespaces of
     today."""
     place = _PLACE.fullmatch(path)
-    if place is None or not _has_expected_source(place, source):
+    if place is None or not _has_source_expected_for_rendered_path(place, source):
         return False
     refs = Counter(map(ref_of, bodies))
     own = {ref.name for ref in refs if ref.kind == "Namespace"} or {ref.namespace for ref in refs} - {""}
     is_own = all(ref.namespace in (*own, "") for ref in refs) and not (own & {*taken})
     if (
         not is_own
-        or any(_is_among_system(place, ref) for ref in refs)
+        or any(_is_past_object_in_system_namespace(place, ref) for ref in refs)
         or any(count > 1 for count in refs.values())
     ):
         return False
@@ -67,13 +67,13 @@ def is_past_file(path: str, source: str, bodies: Sequence[Body], taken: Collecti
         wanted = f"{SCRIPTS_VOLUME}-{place['scripts']}"
         is_known = all(ref.kind == "ConfigMap" and ref.name == wanted for ref in refs)
     elif place["run"]:
-        is_known = all(is_run_part(ref, place["run"]) for ref in refs) and len(own) == 1
+        is_known = all(may_be_part_of_rendered_run(ref, place["run"]) for ref in refs) and len(own) == 1
     else:
         is_known = all(_is_in(place["platform"] or place["tenant"], ref) for ref in refs)
     return is_known and all(_is_marked(body) and _grants_only_rendered_rights(body) for body in bodies)
 
 
-def _is_among_system(place: re.Match[str], ref: Ref) -> bool:
+def _is_past_object_in_system_namespace(place: re.Match[str], ref: Ref) -> bool:
     """Return whether an object is in a namespace of the system, or is one.
 
     Alerts and dashboards are where Prometheus and Grafana look for them, under names that nothing of the
@@ -94,7 +94,7 @@ def _grants_only_rendered_rights(body: Body) -> bool:
     return True
 
 
-def is_run_part(ref: Ref, run: str) -> bool:
+def may_be_part_of_rendered_run(ref: Ref, run: str) -> bool:
     """Return whether an object may be part of a run; what starts a schedule has the job's name, without a
     hash."""
     is_named = f"{ref.name}-".startswith(f"{run}-") or (
@@ -108,7 +108,7 @@ def _is_in(part: str, ref: Ref) -> bool:
     return any(one.name == ref.kind for one in find_kinds_of_parts(_PARTS[part]))
 
 
-def _has_expected_source(place: re.Match[str], source: str) -> bool:
+def _has_source_expected_for_rendered_path(place: re.Match[str], source: str) -> bool:
     """Return whether a file comes from where files of its name come from."""
     if place["run"]:
         return source.startswith(f"specs/{place['owner']}/")
@@ -119,7 +119,7 @@ def _has_expected_source(place: re.Match[str], source: str) -> bool:
     return source == f"overlays/{place['cluster']}/cluster.yaml"
 
 
-def is_past_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
+def is_past_rendered_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
     """Return whether an additional object in a file that is rendered now may have been rendered before."""
     place, ref = _PLACE.fullmatch(path), ref_of(body)
     if (

@@ -6,11 +6,11 @@ from gangplan.findings import Finding
 from gangplan.policy.checks import check_policies
 from gangplan.resolve.checks import check_site
 from gangplan.resolve.compat import check_versions
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.resolve.scans import check_scans
-from gangplan.resolve.tenant_checks import check_tenants
+from gangplan.resolve.tenant_checks import check_teams_in_cluster_files
 from gangplan.resolve.waiver_checks import check_waivers
-from gangplan.waivers import excuse_by_file
+from gangplan.waivers import excuse_waived_findings_by_file
 from gangplan.workspace import OVERLAYS, SPECS, Workspace
 
 
@@ -19,17 +19,19 @@ def check_platform_files(workspace: Workspace) -> list[Finding]:
     findings: list[Finding] = []
     for name, cluster in workspace.clusters.items():
         findings += workspace.component_findings[name]
-        findings += check_versions(cluster, resolve_platform(cluster))
+        findings += check_versions(cluster, resolve_platform_of_cluster_file(cluster))
         findings += check_site(workspace, cluster)
     findings += check_scans(workspace.root)
-    findings = excuse_by_file([*findings, *check_tenants(workspace)], workspace.waivers)
+    findings = excuse_waived_findings_by_file(
+        [*findings, *check_teams_in_cluster_files(workspace)], workspace.waivers
+    )
     findings += check_policies(workspace)
     if workspace.waivers:
         findings += check_waivers(workspace)
     return findings
 
 
-def find_closed_clusters(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
+def find_clusters_closed_by_errors(workspace: Workspace, findings: list[Finding]) -> frozenset[str]:
     """Return the clusters with an error in their own files, or in those of a team on them; the others
     continue.
 

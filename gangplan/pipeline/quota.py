@@ -15,9 +15,13 @@ from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site
 from gangplan.model.usage import QueueUsage
 from gangplan.records import dataclass
-from gangplan.resolve.counted import convert_site_quotas, convert_to_counted_amounts, list_counted_resources
+from gangplan.resolve.counted import (
+    list_counted_resources,
+    resolve_counted_amounts,
+    resolve_counted_site_quotas,
+)
 from gangplan.resolve.shares import compute_pool_capacity, find_measure
-from gangplan.resolve.tree import compute_most_by_queue
+from gangplan.resolve.tree import resolve_queue_maximum_by_flavor
 from gangplan.rules.quotas import QUOTA_NEARLY_USED
 from gangplan.spec.nodes import NodePool
 from gangplan.workspace import ClusterFile
@@ -53,7 +57,7 @@ def compute_percent(used: Quantity, whole: Quantity) -> int:
     return round(100 * used.nano / whole.nano) if whole else 0
 
 
-def check_snapshot_matches(usage: QueueUsage, site: Site, file: Path | None) -> None:
+def check_usage_snapshot_matches_site(usage: QueueUsage, site: Site, file: Path | None) -> None:
     """Raise UserError for a snapshot of another cluster, or from before flavors were renamed.
 
     It would look as if nothing were used.
@@ -77,8 +81,8 @@ def check_snapshot_matches(usage: QueueUsage, site: Site, file: Path | None) -> 
 def build_cluster_holdings(cluster: ClusterFile, site: Site, usage: QueueUsage | None) -> ClusterHoldings:
     """Return the quotas of a cluster's teams, and what a snapshot says is used of them."""
     pools = cluster.spec.node_pools
-    site = convert_site_quotas(site)
-    most = compute_most_by_queue(site)
+    site = resolve_counted_site_quotas(site)
+    most = resolve_queue_maximum_by_flavor(site)
     names = {flavor.name: flavor.pool for flavor in site.flavors}
     rows = []
     for queue in site.queues:
@@ -113,10 +117,10 @@ def shown_measure(pool: NodePool, manager: ManagerSettings) -> str:
 
 def _compute_offered_capacity(pool: NodePool, manager: ManagerSettings) -> tuple[str, Quantity]:
     resource = shown_measure(pool, manager)
-    return resource, convert_to_counted_amounts(compute_pool_capacity(pool), manager)[resource]
+    return resource, resolve_counted_amounts(compute_pool_capacity(pool), manager)[resource]
 
 
-def check_nearly_used(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
+def check_nearly_used_team_quotas(cluster: ClusterFile, holding: ClusterHoldings) -> list[Finding]:
     """Report teams that use nine tenths of their own quota, all pools of one resource together."""
     found = []
     for team in dict.fromkeys(row.team for row in holding.rows):

@@ -16,7 +16,7 @@ from gangplan.source import ManifestError, load_objects
 from gangplan.trace import Tracer
 from gangplan.trace.cause import Cause
 from gangplan.trace.files import find_value_at
-from gangplan.trace.tracing import list_run_documents
+from gangplan.trace.tracing import collect_traced_files_of_run
 from gangplan.validate.problems import format_path
 
 # How many places are named; the objects of `plan --base` have the rest.
@@ -42,7 +42,9 @@ class RunReason:
         return f"different in {_format_shortened_list(self.fields, 'fields')}" if self.fields else ""
 
 
-def find_run_reason(unit: RunPlan, earlier: EarlierRun, bodies: Sequence[Body], trace: Tracer) -> RunReason:
+def explain_change_since_earlier_run(
+    unit: RunPlan, earlier: EarlierRun, bodies: Sequence[Body], trace: Tracer
+) -> RunReason:
     """Return why a run is not the earlier one: the places that decide the fields which differ.
 
     Only what makes another run counts; labels and the like may change without one.
@@ -58,7 +60,7 @@ def find_run_reason(unit: RunPlan, earlier: EarlierRun, bodies: Sequence[Body], 
     for index, body in enumerate(bodies):
         if not is_hashed_kind(body["kind"]):
             continue
-        for path, was, value in _find_changed_fields(old.get(body["kind"], {}), body):
+        for path, was, value in _find_fields_changed_since_earlier_run(old.get(body["kind"], {}), body):
             found = [one for one in trace(index, path).causes if _is_told(unit, one)]
             # Only causes whose value is in the new field and was not in the old one: others that decide the
             # field may not have changed at all.
@@ -82,7 +84,7 @@ def _format_shortened_list(words: Sequence[str], what: str) -> str:
     return ", ".join([*words[:_MOST], *more])
 
 
-def _find_changed_fields(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any, Any]]:
+def _find_fields_changed_since_earlier_run(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any, Any]]:
     """Yield the fields of an object that changed, each with both values; no metadata."""
     part = "data" if "data" in new else "spec"
     before = dict(walk_leaves(old.get(part) or {}))
@@ -98,7 +100,7 @@ def _is_told(unit: RunPlan, cause: Cause) -> bool:
 
 def _build_written_value_lookup(unit: RunPlan) -> Callable[[Cause], Any]:
     """Return a function that looks up what is written at a cause."""
-    files = list_run_documents(unit)
+    files = collect_traced_files_of_run(unit)
     documents = {one.file: one for one in (files.team, files.cluster, files.catalog) if one is not None}
 
     def value(cause: Cause) -> Any:

@@ -17,7 +17,7 @@ from gangplan.errors import ToolError
 from gangplan.findings import Finding
 from gangplan.incremental.store import RecordStore
 from gangplan.pipeline.conditions import load_known_results
-from gangplan.pipeline.foreign import ExpectedTree, check_unmanaged_files
+from gangplan.pipeline.foreign import ExpectedTree, check_unmanaged_rendered_files
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.seen import (
     digest_file,
@@ -25,7 +25,7 @@ from gangplan.pipeline.seen import (
     read_sweepless_folders,
     store_sweepless_folders,
 )
-from gangplan.pipeline.stages import run_stages
+from gangplan.pipeline.stages import run_pipeline_stages
 from gangplan.pipeline.whole import VanishedError
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load_workspace
@@ -48,13 +48,17 @@ def render_tree(request: Request, tree: Path | None = None, check: bool = False)
             save_results(result)
             return result
         wanted = {change.path for change in result.changes}
-        removed = stage.obsolete(wanted, result.scope.covers, _list_unsettled_folders(result, request))
+        removed = stage.obsolete(
+            wanted, result.scope.covers, _list_unsettled_rendered_folders(result, request)
+        )
         result.changes += [TreeChange(path, FileOutcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:
             _attach_changed_texts(result, stage)
-            result.strangers = check_unmanaged_files(
-                stage.tree, settled=settled_of(result, request), folders=_list_rendered_folders(result)
+            result.strangers = check_unmanaged_rendered_files(
+                stage.tree,
+                settled=list_settled_rendered_paths(result, request),
+                folders=_list_rendered_folders(result),
             )
         else:
             stage.commit(removed)
@@ -69,16 +73,19 @@ def preview_render(request: Request, workspace: Workspace | None = None) -> Resu
     """Render without writing: the runs and the texts stay in memory. Callers that have the workspace pass
     it on."""
     _finish_killed_render(request.root)
-    return run_stages(request, workspace or load_workspace(request.root), None)
+    return run_pipeline_stages(request, workspace or load_workspace(request.root), None)
 
 
-def report_unmanaged_files(request: Request, result: Result, folder: Path) -> list[Finding]:
+def report_unmanaged_rendered_files(request: Request, result: Result, folder: Path) -> list[Finding]:
     """Report what is in rendered/ and is not gangplan's; `folder` holds what is rendered now."""
     tree = request.root / RENDERED
-    settled = {*settled_of(result, request), *(f"{RENDERED}/{path}" for path in list_settled_files(result))}
+    settled = {
+        *list_settled_rendered_paths(result, request),
+        *(f"{RENDERED}/{path}" for path in list_settled_files(result)),
+    }
     seen = _list_rendered_folders(result)
     if result.has_errors:  # then the render is not complete
-        return check_unmanaged_files(tree, settled=settled, folders=seen)
+        return check_unmanaged_rendered_files(tree, settled=settled, folders=seen)
     workspace = result.workspace
     homes = {
         (name, team): namespace_of(cluster.spec, team, workspace.teams[team].spec)
@@ -86,10 +93,12 @@ def report_unmanaged_files(request: Request, result: Result, folder: Path) -> li
         for team in cluster.spec.teams
         if team in workspace.teams
     }
-    return check_unmanaged_files(tree, ExpectedTree(folder, homes), result.scope.covers, settled, seen)
+    return check_unmanaged_rendered_files(
+        tree, ExpectedTree(folder, homes), result.scope.covers, settled, seen
+    )
 
 
-def find_stale_files(request: Request, result: Result, folder: Path) -> list[TreeChange]:
+def find_stale_rendered_files(request: Request, result: Result, folder: Path) -> list[TreeChange]:
     """Return what a render would change in rendered/; empty if there is no such folder, or if there are
     errors.
 
@@ -111,7 +120,7 @@ def find_stale_files(request: Request, result: Result, folder: Path) -> list[Tre
             found.append(TreeChange(change.path, FileOutcome.NEW))
     stage = StagingFolder(tree, folder, is_look=True)
     wanted = {change.path for change in result.changes}
-    gone = stage.obsolete(wanted, result.scope.covers, _list_unsettled_folders(result, request))
+    gone = stage.obsolete(wanted, result.scope.covers, _list_unsettled_rendered_folders(result, request))
     found += [
         TreeChange(path, FileOutcome.REMOVED)
         for path in gone
@@ -150,7 +159,7 @@ def _finish_killed_render(root: Path) -> None:
             recover_tree(root / RENDERED, state)
 
 
-def settled_of(result: Result, request: Request) -> Collection[str]:
+def list_settled_rendered_paths(result: Result, request: Request) -> Collection[str]:
     """Return the folders and files of `rendered/`, by path from the root, that hold exactly what is
     rendered now."""
     if request.told is not None:
@@ -158,10 +167,10 @@ def settled_of(result: Result, request: Request) -> Collection[str]:
     return result.known.settled if result.known is not None else ()
 
 
-def _list_unsettled_folders(result: Result, request: Request) -> list[str] | None:
+def _list_unsettled_rendered_folders(result: Result, request: Request) -> list[str] | None:
     """Return the folders of `rendered/`, by their paths in it, that may hold more than what is rendered
     now."""
-    folders, settled = _list_rendered_folders(result), settled_of(result, request)
+    folders, settled = _list_rendered_folders(result), list_settled_rendered_paths(result, request)
     if folders is None:
         return None
     return [path[len(RENDERED) + 1 :] for path in folders if path not in settled]
@@ -218,7 +227,7 @@ def _run_render_stages(request: Request, stage: StagingFolder, judge: str = "") 
     else:
         workspace = load_workspace(request.root)
     try:
-        result = run_stages(request, workspace, stage, known)
+        result = run_pipeline_stages(request, workspace, stage, known)
     except VanishedError:  # the known results have changed meanwhile
         return _run_render_stages(replace(request, in_sums=False, looked=None), stage, judge)
     if known is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from gangplan.model.cost import compute_max_seconds
-from gangplan.model.cron import iterate_starts, parse_cron
+from gangplan.model.cron import iterate_cron_starts, parse_cron
 from gangplan.model.job import Job, RunSchedule
 from gangplan.model.starts import find_time_zone
 from gangplan.model.statuses import RunStatus
@@ -38,7 +38,7 @@ class DueRepetition:
     why: str
 
 
-def find_repetitions(
+def find_due_job_repetitions(
     request: Request, runs: Sequence[PlannedRun], now: int, statuses: Sequence[RunStatus] | None
 ) -> list[DueRepetition]:
     """Return what is due at a moment, in seconds since 1970. Raises UserError and ToolError as
@@ -49,15 +49,15 @@ def find_repetitions(
         if job.schedule is not None and not job.is_dated and job.is_active:
             jobs.setdefault(job.source, []).append(run)
     past = read_git_past(request) if jobs else GitPast({}, {})
-    return [_decide_job_repetition(jobs[source], past, now, statuses) for source in sorted(jobs)]
+    return [_decide_if_job_repetition_is_due(jobs[source], past, now, statuses) for source in sorted(jobs)]
 
 
-def _decide_job_repetition(
+def _decide_if_job_repetition_is_due(
     runs: Sequence[PlannedRun], past: GitPast, now: int, statuses: Sequence[RunStatus] | None
 ) -> DueRepetition:
     job = runs[0].unit.job
     assert job.schedule is not None
-    name, due = f"{job.team}/{job.name}", last_start(job.schedule, now)
+    name, due = f"{job.team}/{job.name}", find_last_schedule_start(job.schedule, now)
     if due is None:
         return DueRepetition(job.source, name, 0, "no start is due")
     added = max((at for run in runs for at in _list_run_commit_times(run, past)), default=None)
@@ -65,7 +65,7 @@ def _decide_job_repetition(
         return DueRepetition(job.source, name, 0, "its first run is not committed yet")
     if added >= due:
         return DueRepetition(job.source, name, 0, "its start was made")
-    active = _explain_active_run(job, runs, added, now, statuses)
+    active = _explain_unfinished_last_run(job, runs, added, now, statuses)
     if active:
         return DueRepetition(job.source, name, 0, f"start skipped: {active}")
     return DueRepetition(job.source, name, job.run + 1, "its start is due")
@@ -81,15 +81,15 @@ def _list_run_commit_times(run: PlannedRun, past: GitPast) -> Iterator[int]:
                 yield at
 
 
-def last_start(schedule: RunSchedule, now: int) -> int | None:
+def find_last_schedule_start(schedule: RunSchedule, now: int) -> int | None:
     """Return the last start up to now that is not too late; None without one. Raises KeyError,
     NoZonesError."""
     begin = now - schedule.starting_deadline_s - 1
-    found = iterate_starts(parse_cron(schedule.cron), begin, find_time_zone(schedule.time_zone))
+    found = iterate_cron_starts(parse_cron(schedule.cron), begin, find_time_zone(schedule.time_zone))
     return max(takewhile(lambda at: at <= now, found), default=None)
 
 
-def _explain_active_run(
+def _explain_unfinished_last_run(
     job: Job, runs: Sequence[PlannedRun], added: int, now: int, statuses: Sequence[RunStatus] | None
 ) -> str:
     """Return why the job's last run may not be over; empty if it is."""
@@ -104,7 +104,7 @@ def _explain_active_run(
     return f"run {runs[0].name} may still train (--finished FILE tells)" if left > 0 else ""
 
 
-def add_dated_runs(runs: Sequence[PlannedRun], chosen: RunSelection, found: Retirements) -> None:
+def add_dated_runs_to_retire(runs: Sequence[PlannedRun], chosen: RunSelection, found: Retirements) -> None:
     """Add dated runs that are over and that their schedule no longer keeps, by the statuses of a cluster."""
     for run in runs:
         job = run.unit.job

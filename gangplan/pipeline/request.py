@@ -117,7 +117,7 @@ class Result:
         return [change for change in self.changes if change.outcome is not FileOutcome.SAME]
 
 
-def require_objects(request: Request, result: Result, done: str) -> None:
+def require_objects_in_scope(request: Request, result: Result, done: str) -> None:
     """Raise UserError if the selected specs, teams and clusters have no object in common: a command that did
     nothing must not look successful. `done` is what it would have done, such as "checked".
     """

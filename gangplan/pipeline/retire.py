@@ -18,7 +18,7 @@ from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
-from gangplan.tools.git import FileEvent, history_of, read_files_at, read_removed_texts
+from gangplan.tools.git import FileEvent, history_of, read_files_at, read_texts_removed_from_git
 from gangplan.workspace import RENDERED
 
 _RUN_FILE = re.compile(r"([^/]+)/runs/([^/]+)/((.+)-[0-9a-f]{8})\.yaml")
@@ -102,12 +102,14 @@ def plan_retirements(request: Request, result: Result, chosen: RunSelection) -> 
     jobs: dict[str, list[PlannedRun]] = {}
     for run in (one for one in result.runs if one.unit.job.trial is None):
         jobs.setdefault(run.unit.job.source, []).append(run)
-    earlier = find_earlier_runs(request, past, jobs, chosen)
+    earlier = find_earlier_runs_to_retire(request, past, jobs, chosen)
     waited = {}
     if any(run.unit.job.after for run in result.runs):
-        from gangplan.pipeline.retire_after import find_awaited_jobs  # few runs come after others
+        from gangplan.pipeline.retire_after import find_active_followers_by_spec  # few runs come after others
 
-        waited = find_awaited_jobs(result.runs, lambda run: explain_run_over(run, past, chosen))
+        waited = find_active_followers_by_spec(
+            result.runs, lambda run: explain_why_run_is_over(run, past, chosen)
+        )
     for source in sorted(jobs):
         _add_job_retirements(
             source, jobs[source], earlier.get(source, ()), past, chosen, found, waited.get(source, "")
@@ -160,12 +162,12 @@ def _add_job_retirements(
             why = "its record is committed"
             found.steps.append(Retirement("remove", run.cluster, job.team, run.name, source, why))
     elif not job.is_stopped:
-        _stop_finished_run(source, runs, past, chosen, change, found, waits)
+        _plan_retirement_of_finished_run(source, runs, past, chosen, change, found, waits)
     if change.is_removed or change.state or change.retired != job.retired:
         found.changes[source] = change
 
 
-def _stop_finished_run(
+def _plan_retirement_of_finished_run(
     source: str,
     runs: Sequence[PlannedRun],
     past: GitPast,
@@ -175,7 +177,7 @@ def _stop_finished_run(
     waits: str,
 ) -> None:
     """Stop the run that a spec describes, if it is over on each cluster that it runs on."""
-    over = {run.cluster: why for run in runs if (why := explain_run_over(run, past, chosen))}
+    over = {run.cluster: why for run in runs if (why := explain_why_run_is_over(run, past, chosen))}
     for run in runs:
         job = run.unit.job
         if waits and run.cluster in over:
@@ -192,12 +194,12 @@ def _stop_finished_run(
             found.steps.append(Retirement("left", run.cluster, job.team, run.name, source, why))
 
 
-def explain_run_over(run: PlannedRun, past: GitPast, chosen: RunSelection) -> str:
+def explain_why_run_is_over(run: PlannedRun, past: GitPast, chosen: RunSelection) -> str:
     """Return why the run that a spec describes is over, by its status or age; empty if it is not."""
     if not chosen.takes(run.cluster) or run.unit.job.schedule:  # state: stopped ends a schedule, too
         return ""
     added_s = past.added_s(run.path) if run.path in past.present else None
-    age = "" if added_s is None else _describe_run_age(added_s, chosen)
+    age = "" if added_s is None else _describe_age_of_run_to_retire(added_s, chosen)
     if chosen.statuses is None:
         return age if chosen.older_s is not None and not chosen.is_superseded else ""
     if run.cluster != chosen.cluster or (chosen.older_s is not None and not age):
@@ -206,7 +208,7 @@ def explain_run_over(run: PlannedRun, past: GitPast, chosen: RunSelection) -> st
     return f"{end}{', ' if end and age else ''}{age}" if end else ""
 
 
-def find_earlier_runs(
+def find_earlier_runs_to_retire(
     request: Request, past: GitPast, jobs: Mapping[str, Sequence[PlannedRun]], chosen: RunSelection
 ) -> dict[str, list[EarlierRunNote]]:
     """Return runs that each spec no longer describes and a cluster may still have: name, cluster, why."""
@@ -233,7 +235,7 @@ def _find_retirement_candidates(
             continue
         if (match[1], match[2], match[4]) in known and _is_there(match[1], match[3], chosen):
             removed[path] = events[0]
-    texts = read_removed_texts(request.root, RENDERED, removed)
+    texts = read_texts_removed_from_git(request.root, RENDERED, removed)
     past.removed.update(texts)
     for path, text in texts.items():
         match = _RUN_FILE.fullmatch(path)
@@ -250,7 +252,7 @@ def _find_retirement_candidates(
                 back[path] = event
             yield one.name, chosen.cluster, one.team, one.job, one.end
     if back:
-        past.removed.update(read_removed_texts(request.root, RENDERED, back))
+        past.removed.update(read_texts_removed_from_git(request.root, RENDERED, back))
 
 
 def is_earlier_run_recorded(run: PlannedRun, name: str, past: GitPast, chosen: RunSelection) -> bool:
@@ -286,10 +288,12 @@ def _is_there(cluster: str, name: str, chosen: RunSelection) -> bool:
 
 def _is_old_enough(added_s: int | None, chosen: RunSelection) -> bool:
     """Return whether a run that came to Git at a time is at least as old as requested."""
-    return chosen.older_s is None or (added_s is not None and bool(_describe_run_age(added_s, chosen)))
+    return chosen.older_s is None or (
+        added_s is not None and bool(_describe_age_of_run_to_retire(added_s, chosen))
+    )
 
 
-def _describe_run_age(since_s: int, chosen: RunSelection) -> str:
+def _describe_age_of_run_to_retire(since_s: int, chosen: RunSelection) -> str:
     """Return `40 days old` if a run is at least as old as requested; empty if it is younger, or without an
     age."""
     age_s = chosen.now_s - since_s

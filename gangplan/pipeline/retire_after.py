@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable
 from gangplan.pipeline.worker import PlannedRun
 
 
-def find_awaited_jobs(runs: Iterable[PlannedRun], is_over: Callable[[PlannedRun], object]) -> dict[str, str]:
+def find_active_followers_by_spec(
+    runs: Iterable[PlannedRun], is_over: Callable[[PlannedRun], object]
+) -> dict[str, str]:
     """Return, by spec, an active job that follows it and stays: it would otherwise wait for a stopped run.
 
     A job stays if it is not over on all of its clusters, or if a job that stays follows it.

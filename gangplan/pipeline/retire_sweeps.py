@@ -17,13 +17,13 @@ from gangplan.pipeline.retire import (
     Retirement,
     Retirements,
     SpecChange,
-    explain_run_over,
-    find_earlier_runs,
+    explain_why_run_is_over,
+    find_earlier_runs_to_retire,
     is_earlier_run_recorded,
     is_run_recorded,
     read_git_past,
 )
-from gangplan.pipeline.retire_after import find_awaited_jobs
+from gangplan.pipeline.retire_after import find_active_followers_by_spec
 from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
@@ -47,8 +47,10 @@ def add_sweep_retirements(request: Request, result: Result, chosen: RunSelection
     for run in result.runs:
         if run.unit.job.trial is not None:
             trials.setdefault(run.unit.job.source, []).append(run)
-    earlier = find_earlier_runs(request, past, trials, chosen)
-    waited = find_awaited_jobs(result.runs, lambda run: explain_run_over(run, past, chosen))
+    earlier = find_earlier_runs_to_retire(request, past, trials, chosen)
+    waited = find_active_followers_by_spec(
+        result.runs, lambda run: explain_why_run_is_over(run, past, chosen)
+    )
     for source in sorted(trials):
         sweep = result.workspace.sweeps[source].sweep
         if sweep is not None:
@@ -121,7 +123,7 @@ def _add_trial_retirement(
                 Retirement("remove", run.cluster, job.team, run.name, job.source, why) for run in runs
             ]
         return
-    over = {run.cluster: why for run in runs if (why := explain_run_over(run, past, chosen))}
+    over = {run.cluster: why for run in runs if (why := explain_why_run_is_over(run, past, chosen))}
     if waits:
         for run in runs:
             if run.cluster in over:

@@ -7,19 +7,19 @@ from dataclasses import field
 from functools import cached_property, partial
 
 from gangplan.emit import build_header_lines
-from gangplan.findings import Finding, Location, assign_cluster, merge_copies
+from gangplan.findings import Finding, Location, assign_cluster, merge_findings_across_clusters
 from gangplan.generators import generate_run_objects
-from gangplan.objects import Body, dump, join_documents
+from gangplan.objects import Body, dump_object_as_block_yaml, join_documents
 from gangplan.overlay import OverlayBuilder
 from gangplan.pipeline.checks import prove_run
 from gangplan.pipeline.facts import collect_run_facts
 from gangplan.pipeline.kept_runs import (
-    add_creator_pods,
-    build_earlier_record,
+    add_schedule_creator_pods,
+    build_earlier_run_record,
+    build_run_objects_for_tree,
     build_run_path,
-    build_tree_bodies,
     check_retired_runs,
-    name_run,
+    name_run_or_keep_earlier_one,
     restore_retired_run,
 )
 from gangplan.pipeline.launch_maps import put_launch_maps
@@ -27,30 +27,30 @@ from gangplan.pipeline.worker import (
     PlannedRun,
     TaskResult,
     WorkerState,
-    build_cluster_world,
-    build_groups,
-    check_built_file,
+    build_cluster_world_before_runs,
+    check_built_file_at_gate,
     has_new_schema_facts,
-    judge_by_policies,
-    store_text,
+    judge_objects_by_cluster_policies,
+    run_overlay_on_object_groups,
+    store_staged_text,
 )
 from gangplan.plan import RunPlan, plan_run
-from gangplan.plan.sources import collect_run_sources
+from gangplan.plan.sources import collect_source_files_of_run
 from gangplan.records import dataclass
 from gangplan.resolve import add_advice, resolve_job, resolve_target_clusters
 from gangplan.rules.files import OF_FILES
 from gangplan.trace import Tracer, tracer_of
 from gangplan.validate.kueue import verdict_of
-from gangplan.validate.kueue.contention import can_resume, summarise_demand
-from gangplan.validate.kueue.request import request_of
-from gangplan.validate.network.flows import Flow, list_flows
+from gangplan.validate.kueue.contention import can_preempted_run_resume, summarise_demand_of_queued_run
+from gangplan.validate.kueue.request import build_run_request
+from gangplan.validate.network.flows import Flow, list_network_flows
 from gangplan.validate.scheduler import fit_admitted_run
 from gangplan.validate.world import BuiltRun, World
-from gangplan.waivers import Subject, excuse, remove_marks
+from gangplan.waivers import Subject, apply_waivers_to_findings, remove_waiver_marks
 from gangplan.workspace import Spec, SpecFile, load_spec
 
 
-def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[TaskResult]:
+def expand_spec_files(worker: WorkerState, files: Sequence[SpecFile]) -> list[TaskResult]:
     """Expand some spec files: load, resolve, plan, generate, build, check, stage. Return a result for each
     file."""
     results: list[TaskResult] = []
@@ -59,30 +59,34 @@ def expand_specs(worker: WorkerState, files: Sequence[SpecFile]) -> list[TaskRes
         result = TaskResult(file.file)
         results.append(result)
         if file.file in worker.workspace.sweeps:
-            from gangplan.pipeline.sweeps import expand_sweep  # few workspaces have sweeps
+            from gangplan.pipeline.sweeps import (
+                expand_sweep_into_rendered_trials,
+            )  # few workspaces have sweeps
 
-            expand_sweep(worker, file, result, _plan_spec, _render_runs)
+            expand_sweep_into_rendered_trials(worker, file, result, _plan_runs_of_spec, _render_cluster_runs)
             continue
-        for cluster, unit in _plan_spec_file(worker, file, result):
+        for cluster, unit in _plan_runs_of_spec_file(worker, file, result):
             planned.setdefault(cluster, []).append((unit, result))
     for cluster in sorted(planned):
-        _render_runs(worker, cluster, planned[cluster])
+        _render_cluster_runs(worker, cluster, planned[cluster])
     for result in results:
-        result.findings = merge_copies(result.findings)
+        result.findings = merge_findings_across_clusters(result.findings)
     return results
 
 
-def _plan_spec_file(worker: WorkerState, file: SpecFile, result: TaskResult) -> Iterable[tuple[str, RunPlan]]:
+def _plan_runs_of_spec_file(
+    worker: WorkerState, file: SpecFile, result: TaskResult
+) -> Iterable[tuple[str, RunPlan]]:
     """Yield the planned runs of one spec file on the requested clusters."""
     spec, findings = load_spec(worker.workspace.root, file, worker.workspace.templates)
     result.findings += add_advice(findings, worker.workspace, file.team)
     # A result that depends on other files does not follow from the spec's own bytes (known.py).
     result.is_lasting &= not (any(one.rule in OF_FILES for one in findings) or (spec and spec.files))
     if spec is not None:
-        yield from _plan_spec(worker, spec, result)
+        yield from _plan_runs_of_spec(worker, spec, result)
 
 
-def _plan_spec(worker: WorkerState, spec: Spec, result: TaskResult) -> Iterable[tuple[str, RunPlan]]:
+def _plan_runs_of_spec(worker: WorkerState, spec: Spec, result: TaskResult) -> Iterable[tuple[str, RunPlan]]:
     """Yield the planned runs of a spec, or of a trial of a sweep."""
     file, known = spec.source, worker.workspace
     near = spec.spec.placement and (spec.spec.placement.near or spec.spec.placement.apart)
@@ -96,7 +100,7 @@ def _plan_spec(worker: WorkerState, spec: Spec, result: TaskResult) -> Iterable[
         result.findings += assign_cluster(cluster, findings)
         if job is None:
             continue
-        unit, findings = plan_run(job, spec, known.waivers, collect_run_sources(known, spec, cluster))
+        unit, findings = plan_run(job, spec, known.waivers, collect_source_files_of_run(known, spec, cluster))
         result.findings += assign_cluster(cluster, findings)
         if unit is not None:
             place = spec.document.where(("name",)) if spec.spec.name else Location(file.file, 1, 1)
@@ -105,10 +109,10 @@ def _plan_spec(worker: WorkerState, spec: Spec, result: TaskResult) -> Iterable[
             yield cluster, unit
 
 
-def _render_runs(worker: WorkerState, cluster: str, units: list[tuple[RunPlan, TaskResult]]) -> None:
+def _render_cluster_runs(worker: WorkerState, cluster: str, units: list[tuple[RunPlan, TaskResult]]) -> None:
     """Generate and build the runs of one cluster together, then take each through `RUN_STAGES`."""
     groups = [generate_run_objects(unit, worker.moulds.objects_of) for unit, _ in units]
-    built = build_groups(worker, cluster, groups, [result for _, result in units])
+    built = run_overlay_on_object_groups(worker, cluster, groups, [result for _, result in units])
     for (unit, result), generated, bodies in zip(units, groups, built, strict=True):
         draft = _Draft(worker, cluster, unit, generated, bodies, result)
         for step in RUN_STAGES:
@@ -144,7 +148,7 @@ class _Draft:
     @property
     def world(self) -> World:
         """The world of the run's cluster, before any run."""
-        return build_cluster_world(self.worker, self.cluster)
+        return build_cluster_world_before_runs(self.worker, self.cluster)
 
     @cached_property
     def built(self) -> BuiltRun:
@@ -161,16 +165,16 @@ class _Draft:
 
     def excused(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return findings about the run, with the waivers that cover them."""
-        return excuse(findings, self.worker.workspace.waivers, Subject.of(self.unit.job))
+        return apply_waivers_to_findings(findings, self.worker.workspace.waivers, Subject.of(self.unit.job))
 
 
-def _name_run(draft: _Draft) -> None:
+def _name_run_or_restore_earlier_one(draft: _Draft) -> None:
     """Name the run by what it holds, or take an earlier run in its place if that is to be kept or stopped."""
     worker = draft.worker
     keep = worker.options.keep_runs
-    draft.texts = [dump(body, written=worker.written) for body in draft.bodies]
+    draft.texts = [dump_object_as_block_yaml(body, written=worker.written) for body in draft.bodies]
     tracer = partial(tracer_of, draft.unit, draft.bodies, draft.builder.component, draft.generated)
-    draft.name, kept, found = name_run(
+    draft.name, kept, found = name_run_or_keep_earlier_one(
         worker.earlier, draft.cluster, draft.unit, draft.bodies, draft.texts, keep, tracer
     )
     draft.findings += found
@@ -179,11 +183,11 @@ def _name_run(draft: _Draft) -> None:
     draft.findings += check_retired_runs(worker.earlier, clusters, draft.unit, draft.name)
     if kept is not None:
         draft.generated = draft.bodies = kept
-        draft.texts = [dump(body) for body in kept]
-    _find_retired(draft)
+        draft.texts = [dump_object_as_block_yaml(body) for body in kept]
+    _restore_retired_runs_of_job(draft)
 
 
-def _find_retired(draft: _Draft) -> None:
+def _restore_retired_runs_of_job(draft: _Draft) -> None:
     """Find earlier runs of the job that are over, as they were on this cluster."""
     worker, job = draft.worker, draft.unit.job
     for name in job.retired:
@@ -201,7 +205,7 @@ def _find_retired(draft: _Draft) -> None:
 def _check_run(draft: _Draft) -> None:
     """Check each object by itself, against the schema of its kind and the rules."""
     given = draft.bodies, draft.generated, draft.unit.job.platform, draft.tracer
-    wrong, draft.is_telling = check_built_file(draft.worker, draft.cluster, *given)
+    wrong, draft.is_telling = check_built_file_at_gate(draft.worker, draft.cluster, *given)
     draft.findings += wrong
     draft.is_sound = not any(finding.is_error for finding in draft.excused(wrong))
 
@@ -219,10 +223,12 @@ def _judge_run_by_policies(draft: _Draft) -> None:
     if draft.is_sound:
         job, result = draft.unit.job, draft.result
         others = [*(one for one in result.findings if one.where.file == job.source), *draft.findings]
-        bare = [remove_marks(body, job.waived) for body in draft.bodies]
-        bare, tracer = add_creator_pods(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
+        bare = [remove_waiver_marks(body, job.waived) for body in draft.bodies]
+        bare, tracer = add_schedule_creator_pods(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
         before = () if draft.generated is draft.bodies else draft.generated  # a kept run is as it was
-        draft.findings += judge_by_policies(draft.worker, draft.cluster, bare, tracer, result, others, before)
+        draft.findings += judge_objects_by_cluster_policies(
+            draft.worker, draft.cluster, bare, tracer, result, others, before
+        )
 
 
 def _record_kueue_demand(draft: _Draft) -> None:
@@ -230,8 +236,10 @@ def _record_kueue_demand(draft: _Draft) -> None:
     job = draft.unit.job
     if not (draft.is_sound and job.is_active):
         return
-    asked = draft.built.once(request_of, draft.world)
-    if (demand := summarise_demand(draft.world, asked, can_resume(draft.bodies))) is not None:
+    asked = draft.built.once(build_run_request, draft.world)
+    if (
+        demand := summarise_demand_of_queued_run(draft.world, asked, can_preempted_run_resume(draft.bodies))
+    ) is not None:
         origin = job.origins.get("workers")
         place = origin.where if origin and origin.where else Location(job.source, 1, 1)
         draft.result.demands.append((draft.cluster, f"{job.team}/{job.name}", place, demand))
@@ -242,30 +250,32 @@ def _report_run(draft: _Draft) -> None:
     draft.result.findings += assign_cluster(draft.cluster, draft.excused(draft.findings))
 
 
-def _put_run(draft: _Draft) -> None:
+def _put_run_on_stage(draft: _Draft) -> None:
     """Put the run's text under its name, and the records of earlier runs that are over."""
     job, bodies, texts = draft.unit.job, draft.bodies, draft.texts
     if job.after is not None:
         from gangplan.pipeline.after import RunPlanner, build_waiting_run  # few runs come after others
 
-        bodies = build_waiting_run(draft.worker, draft.unit, bodies, RunPlanner(_plan_spec_file, _plan_spec))
+        bodies = build_waiting_run(
+            draft.worker, draft.unit, bodies, RunPlanner(_plan_runs_of_spec_file, _plan_runs_of_spec)
+        )
     elif job.is_dated or job.is_stopped:
-        bodies = build_tree_bodies(bodies, job.is_dated)
+        bodies = build_run_objects_for_tree(bodies, job.is_dated)
     if bodies is not draft.bodies:
-        texts = [dump(body) for body in bodies]
-    _put_text(draft, draft.name, bodies, texts)
+        texts = [dump_object_as_block_yaml(body) for body in bodies]
+    _put_run_text_on_stage(draft, draft.name, bodies, texts)
     for name, run in draft.retired.items():
-        record = build_earlier_record(run)
-        _put_text(draft, name, record, [dump(body) for body in record])
+        record = build_earlier_run_record(run)
+        _put_run_text_on_stage(draft, name, record, [dump_object_as_block_yaml(body) for body in record])
     draft.result.active += job.is_active
 
 
-def _put_text(draft: _Draft, name: str, bodies: list[Body], texts: Sequence[str]) -> None:
+def _put_run_text_on_stage(draft: _Draft, name: str, bodies: list[Body], texts: Sequence[str]) -> None:
     job, path = draft.unit.job, build_run_path(draft.cluster, draft.unit, name)
     text = join_documents(texts, build_header_lines(job.source)).replace(draft.unit.run_name, name)
     is_judged = bodies is draft.bodies
     is_telling = draft.is_telling if is_judged else has_new_schema_facts(draft.worker, bodies, job.platform)
-    store_text(draft.worker, draft.result, path, text, is_telling)
+    store_staged_text(draft.worker, draft.result, path, text, is_telling)
     wrong = put_launch_maps(draft.worker, draft.cluster, job, text, draft.result)
     draft.result.findings += assign_cluster(draft.cluster, draft.excused(wrong))
     draft.result.objects += len(bodies)
@@ -295,13 +305,13 @@ def _record_planned_run(draft: _Draft) -> None:
 
 # The order, for every run.
 RUN_STAGES: tuple[Callable[[_Draft], None], ...] = (
-    _name_run,
+    _name_run_or_restore_earlier_one,
     _check_run,
     _prove_run,
     _judge_run_by_policies,
     _record_kueue_demand,
     _report_run,
-    _put_run,
+    _put_run_on_stage,
     _sum_up,
     _record_planned_run,
 )
@@ -313,4 +323,4 @@ def _list_allowed_connections(
     """Return the allowed connections, if they were requested."""
     if not worker.options.with_flows:
         return ()
-    return list_flows(build_cluster_world(worker, cluster), BuiltRun(unit, tuple(bodies)))
+    return list_network_flows(build_cluster_world_before_runs(worker, cluster), BuiltRun(unit, tuple(bodies)))

@@ -23,7 +23,7 @@ from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 FOLDERS = (SPECS, OVERLAYS, "images")
 
 
-def scan_for_secrets(
+def scan_workspace_for_secrets(
     root: Path,
     covers: Callable[[str], bool],
     clean: Collection[str] = (),
@@ -38,12 +38,12 @@ def scan_for_secrets(
     opened to check that. `known` are all folders, if they were listed already.
     """
     findings, values = [], set()
-    for file, text in _read_scanned_texts(root, FOLDERS, clean, (), known):
+    for file, text in _read_texts_scanned_for_secrets(root, FOLDERS, clean, (), known):
         if covers(file):
             for secret in find_secrets(text):
                 findings.append(_build_secret_finding(file, text, secret))
                 values.add(_extract_secret_value(text, secret))
-    for file, text in _read_scanned_texts(root, (RENDERED,), clean, ours, known):
+    for file, text in _read_texts_scanned_for_secrets(root, (RENDERED,), clean, ours, known):
         for secret in find_secrets(text):
             findings.append(_build_secret_finding(file, text, secret))
         if is_secret_manifest(text):
@@ -82,7 +82,7 @@ def _build_secret_finding(file: str, text: str, secret: Secret) -> Finding:
     holder = f"{secret.name} holds" if secret.name else "this is"
     help = (
         "Revoke it, and take it from a secret:"
-        f" secrets: {{env: {{{_suggest_secret_variable(secret)}: SECRET/KEY}}}}"
+        f" secrets: {{env: {{{_suggest_variable_for_found_secret(secret)}: SECRET/KEY}}}}"
         if file.startswith(f"{SPECS}/")
         else "Revoke it, and refer to a Secret of the cluster by its name"
     )
@@ -103,7 +103,7 @@ _VARIABLES = {
 }
 
 
-def _suggest_secret_variable(secret: Secret) -> str:
+def _suggest_variable_for_found_secret(secret: Secret) -> str:
     """Return a variable for the secret: its name in capitals (DB_PASSWORD of --db-password), else its
     issuer's.
 
@@ -127,7 +127,7 @@ def _walk_scanned_folder(root: Path, folder: str) -> Iterator[tuple[str, list[st
         yield parent, files
 
 
-def _list_known_folder_files(
+def _walk_known_scanned_folders(
     root: Path, folders: Collection[str], clean: Collection[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the same for known folders, without those that are clean."""
@@ -137,7 +137,7 @@ def _list_known_folder_files(
                 yield parent, files
 
 
-def _read_scanned_texts(
+def _read_texts_scanned_for_secrets(
     root: Path,
     folders: Iterable[str],
     clean: Collection[str],
@@ -153,7 +153,7 @@ def _read_scanned_texts(
         for parent, files in (
             _walk_scanned_folder(root, folder)
             if below is None
-            else _list_known_folder_files(root, below, clean)
+            else _walk_known_scanned_folders(root, below, clean)
         ):
             inside = parent[len(str(root)) + 1 :].replace(os.sep, "/")
             if inside in clean:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from gangplan.findings import Finding, Location, assign_cluster
 from gangplan.kueue.model import FlavorResource
 from gangplan.model.amounts import format_amount, format_with_unit
-from gangplan.model.cron import DAY, iterate_starts, parse_cron
+from gangplan.model.cron import DAY, iterate_cron_starts, parse_cron
 from gangplan.model.run_facts import RunFacts
 from gangplan.model.starts import FIRST_YEAR, NoZonesError, find_time_zone
 from gangplan.records import dataclass
@@ -48,11 +48,13 @@ def check_crowded_hours(facts: Iterable[RunFacts], demands: Demands) -> list[Fin
         finding
         for (cluster, queue), jobs in sorted(queues.items())
         if len(jobs) > 1
-        for finding in assign_cluster(cluster, list(_check_queue_schedules(queue, jobs, demands[cluster])))
+        for finding in assign_cluster(
+            cluster, list(_check_crowded_hours_of_queue(queue, jobs, demands[cluster]))
+        )
     ]
 
 
-def _check_queue_schedules(
+def _check_crowded_hours_of_queue(
     queue: str, jobs: Sequence[RunFacts], demands: Mapping[str, tuple[Location, RunDemand]]
 ) -> Iterator[Finding]:
     earlier = {f"{one.team}/{one.job}": {f"{one.team}/{name}" for name in one.after.split()} for one in jobs}
@@ -68,8 +70,8 @@ def _check_queue_schedules(
             continue  # forbid: the start is skipped
         running[one.job] = one
         together = frozenset(running)
-        for some in _split_concurrent_jobs(together, earlier):
-            clash = _find_queue_shortage([demands[name][1] for name in sorted(some)])
+        for some in _split_jobs_of_crowded_hour(together, earlier):
+            clash = _find_queue_shortage_at_crowded_hour([demands[name][1] for name in sorted(some)])
             if clash is not None and not any(known <= some for known in told):
                 told.add(some)
                 late = one.job if one.job in some else max(some)
@@ -78,7 +80,7 @@ def _check_queue_schedules(
                 )
 
 
-def _split_concurrent_jobs(
+def _split_jobs_of_crowded_hour(
     together: frozenset[str], earlier: Mapping[str, set[str]]
 ) -> Iterator[frozenset[str]]:
     """Yield the sets of jobs that are due and can train at once: no job with one that follows it."""
@@ -126,7 +128,7 @@ def _list_scheduled_starts(one: RunFacts, longest: Mapping[str, int]) -> Iterato
         cron, zone = parse_cron(expression), find_time_zone(name)
     except (KeyError, NoZonesError):
         return
-    found = takewhile(lambda at: at < _BEGIN + DAYS * DAY, iterate_starts(cron, _BEGIN, zone))
+    found = takewhile(lambda at: at < _BEGIN + DAYS * DAY, iterate_cron_starts(cron, _BEGIN, zone))
     for number, at in enumerate(found):
         if number == MOST_STARTS:
             return
@@ -134,7 +136,9 @@ def _list_scheduled_starts(one: RunFacts, longest: Mapping[str, int]) -> Iterato
         yield _Due(at, at + longest[job], job)
 
 
-def _find_queue_shortage(demands: Sequence[RunDemand]) -> tuple[FlavorResource, Fraction, Fraction] | None:
+def _find_queue_shortage_at_crowded_hour(
+    demands: Sequence[RunDemand],
+) -> tuple[FlavorResource, Fraction, Fraction] | None:
     """Return what all together ask for and their queue can never have at once, unless one asks for all of
     it."""
     total: dict[FlavorResource, Fraction] = {}

@@ -120,7 +120,7 @@ class _Named:
     everything: bool = False
 
 
-def select_scope(
+def select_work_scope(
     workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], named: Sequence[str], cwd: Path
 ) -> tuple[WorkScope, list[SpecFile]]:
     """Return the scope and its spec files. Raises UserError if a name is unknown or nothing is left.
@@ -142,18 +142,18 @@ def select_scope(
     means = _Named()
     flags = WorkScope(clusters, teams)
     for argument in named:
-        _add_scope_argument(means, workspace, flags, argument, cwd)
+        _add_argument_to_work_scope(means, workspace, flags, argument, cwd)
     if means.files and any(one.spec.schedules for one in workspace.clusters.values()):
-        from gangplan.resolve.order import find_successors  # few clusters create runs after others
+        from gangplan.resolve.order import find_specs_of_later_jobs  # few clusters create runs after others
 
-        means.files |= {one for one in find_successors(workspace, means.files) if flags.reads(one)}
+        means.files |= {one for one in find_specs_of_later_jobs(workspace, means.files) if flags.reads(one)}
     scope = flags
     if not means.everything:
         scope = WorkScope(
             clusters, teams, frozenset(means.files), frozenset(means.teams), frozenset(means.clusters)
         )
     chosen = [file for file in workspace.spec_files if scope.reads(file.file)]
-    if not chosen and not _has_more(workspace, scope):
+    if not chosen and not _has_work_in_scope_before_jobs(workspace, scope):
         raise UserError(
             "nothing was checked: there is no spec"
             + (f" of team {', '.join(teams)}" if teams else f" under {SPECS}/"),
@@ -167,7 +167,7 @@ def _is_unread(workspace: Workspace, team: str) -> bool:
     return any(one.where.file == f"{SPECS}/{team}/team.yaml" for one in workspace.findings)
 
 
-def _has_more(workspace: Workspace, scope: WorkScope) -> bool:
+def _has_work_in_scope_before_jobs(workspace: Workspace, scope: WorkScope) -> bool:
     """Return whether there is something to work on before the first job: a tenant, or a file that was not
     read."""
     clusters, teams = {*scope.clusters, *scope.named_clusters}, {*scope.teams, *scope.named_teams}
@@ -180,7 +180,7 @@ def _has_more(workspace: Workspace, scope: WorkScope) -> bool:
     return any(asked is not None and {*(asked or workspace.teams)} & {*there} for asked, there in tenants)
 
 
-def _add_scope_argument(
+def _add_argument_to_work_scope(
     means: _Named, workspace: Workspace, flags: WorkScope, argument: str, cwd: Path
 ) -> None:
     """Add what one argument means. Raises UserError for one that means nothing."""
@@ -195,16 +195,20 @@ def _add_scope_argument(
                 raise _build_other_scope_error(argument, "team", flags.teams)
             means.files |= allowed
             return
-        if (workspace.root / path).exists() and _add_other(means, workspace, flags, argument, path):
+        if (workspace.root / path).exists() and _add_other_path_to_scope(
+            means, workspace, flags, argument, path
+        ):
             return
-    raise _build_unknown_argument_error(workspace, argument, names, cwd)
+    raise _build_unknown_scope_argument_error(workspace, argument, names, cwd)
 
 
 def _matches_spec_path(file: str, path: str) -> bool:
     return fnmatch.fnmatchcase(file, path) or file.startswith(f"{path}/")
 
 
-def _add_other(means: _Named, workspace: Workspace, flags: WorkScope, argument: str, path: str) -> bool:
+def _add_other_path_to_scope(
+    means: _Named, workspace: Workspace, flags: WorkScope, argument: str, path: str
+) -> bool:
     """Add what a path other than a spec means; return False if nothing depends on it."""
     top, *rest = path.split("/")
     if path in (".", OVERLAYS) or top in SHARED:
@@ -230,7 +234,7 @@ def _build_other_scope_error(argument: str, what: str, names: Sequence[str]) -> 
     )
 
 
-def _build_unknown_argument_error(
+def _build_unknown_scope_argument_error(
     workspace: Workspace, argument: str, names: Sequence[str], cwd: Path
 ) -> UserError:
     """Return the error for an argument that means nothing. `names` are the paths from the root that it may
@@ -261,11 +265,13 @@ def _build_unknown_argument_error(
         return UserError(f"{begin} no spec matches '{argument}'", suggest_nearest(inside[-1], known))
     return UserError(
         f"{begin} there is no file '{argument}'",
-        _suggest_meant_argument(workspace, argument, inside[-1], known),
+        _suggest_meant_scope_argument(workspace, argument, inside[-1], known),
     )
 
 
-def _suggest_meant_argument(workspace: Workspace, argument: str, path: str, specs: Sequence[str]) -> str:
+def _suggest_meant_scope_argument(
+    workspace: Workspace, argument: str, path: str, specs: Sequence[str]
+) -> str:
     """Return a help that says what a name that is not a file was probably meant for."""
     for what, names in (("team", workspace.teams), ("cluster", workspace.clusters)):
         if argument in names:
@@ -283,7 +289,7 @@ def _suggest_meant_argument(workspace: Workspace, argument: str, path: str, spec
 _JOB = "TrainJob/"
 
 
-def filter_by_scope(
+def filter_findings_by_scope(
     findings: Sequence[Finding], scope: WorkScope, runs: Collection[tuple[str, str, str]]
 ) -> list[Finding]:
     """Return the findings in order: every error, and the rest if it is about a cluster that is worked on.

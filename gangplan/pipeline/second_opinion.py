@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gangplan.emit import read_header_source
 from gangplan.findings import Finding, Location, assign_cluster
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.rules.objects import KUBECONFORM
 from gangplan.tools.kubeconform import Kubeconform, KubeconformVerdict, find_kubeconform
 from gangplan.validate.apiserver.schema import SchemaVersions, write_schemas
-from gangplan.validate.versions import versions_of
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import RENDERED, Workspace
 
 # gangplan has just written every file here: an object's kind is alone on its line, and no letter of a key is
@@ -22,7 +22,7 @@ _KIND = re.compile(r'^kind: "?([A-Za-z]+)"?$', re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z0-9$_-]+")
 
 
-def ask_second_judge(
+def ask_kubeconform_for_second_opinion(
     workspace: Workspace,
     tree: Path,
     passed_over: list[str] | None = None,
@@ -49,15 +49,15 @@ def ask_second_judge(
         **dict.fromkeys(standing, workspace.root / RENDERED),
         **{file.relative_to(tree).as_posix(): tree for file in tree.rglob("*.yaml")},
     }
-    found = _judge_files(judge, workspace, homes, telling)
+    found = _judge_files_by_kubeconform(judge, workspace, homes, telling)
     if found and (more := rest()):
-        found = _judge_files(
+        found = _judge_files_by_kubeconform(
             judge, workspace, {**dict.fromkeys(more, workspace.root / RENDERED), **homes}, telling
         )
     return judge.label, found
 
 
-def _judge_files(
+def _judge_files_by_kubeconform(
     judge: Kubeconform, workspace: Workspace, homes: Mapping[str, Path], telling: Collection[str] | None
 ) -> list[Finding]:
     """Return the findings about files of all clusters; `homes` are the folders of the files."""
@@ -66,8 +66,14 @@ def _judge_files(
         clusters.setdefault(path.partition("/")[0], []).append(path)
     alike: dict[SchemaVersions, dict[str, list[str]]] = {}
     for name, paths in clusters.items():
-        alike.setdefault(versions_of(resolve_platform(workspace.clusters[name])), {})[name] = paths
-    return [one for found in alike.items() for one in _judge_all(judge, homes, *found, telling)]
+        alike.setdefault(
+            choose_schema_versions_of(resolve_platform_of_cluster_file(workspace.clusters[name])), {}
+        )[name] = paths
+    return [
+        one
+        for found in alike.items()
+        for one in _judge_clusters_by_kubeconform(judge, homes, *found, telling)
+    ]
 
 
 def find_judge_name() -> str:
@@ -76,7 +82,7 @@ def find_judge_name() -> str:
     return judge.label if judge else ""
 
 
-def _judge_all(
+def _judge_clusters_by_kubeconform(
     judge: Kubeconform,
     homes: Mapping[str, Path],
     versions: SchemaVersions,
@@ -91,13 +97,17 @@ def _judge_all(
     if telling is not None:
         chosen = {cluster: [path for path in paths if path in telling] for cluster, paths in clusters.items()}
         told = [item for item in chosen.items() if item[1]]
-        found = [one for item in told for one in _judge_cluster(judge, homes, versions, *item)]
+        found = [one for item in told for one in _judge_cluster_by_kubeconform(judge, homes, versions, *item)]
         if not found or chosen == clusters:
             return found
-    return [one for item in clusters.items() for one in _judge_cluster(judge, homes, versions, *item)]
+    return [
+        one
+        for item in clusters.items()
+        for one in _judge_cluster_by_kubeconform(judge, homes, versions, *item)
+    ]
 
 
-def _judge_cluster(
+def _judge_cluster_by_kubeconform(
     judge: Kubeconform, homes: Mapping[str, Path], versions: SchemaVersions, cluster: str, paths: list[str]
 ) -> list[Finding]:
     files = [homes[path] / path for path in paths]

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from gangplan.emit.earlier import LAUNCH_MAP_FILE
 from gangplan.findings import Finding
-from gangplan.incremental.look import Look, digest_folder, digest_path, look_at_folders, read_memory
+from gangplan.incremental.look import (
+    Look,
+    digest_folder,
+    digest_path_to_detect_changes,
+    look_at_folders,
+    read_memory,
+)
 from gangplan.incremental.store import RecordStore
 from gangplan.records import dataclass
 from gangplan.workspace import READ_FOLDERS, RENDERED, SPECS
@@ -49,7 +55,7 @@ def digest_words(*words: str) -> str:
 def digest_file(path: Path) -> str:
     """Return the digest of a file; empty if it cannot be read."""
     try:
-        return digest_path(str(path))
+        return digest_path_to_detect_changes(str(path))
     except OSError:
         return ""
 
@@ -63,10 +69,10 @@ def digest_folder_files(folder: Path) -> dict[str, str]:
     """Return the digests of the files of a folder. Raises OSError."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
-    return {name: digest_path(str(folder / name)) for name in names}
+    return {name: digest_path_to_detect_changes(str(folder / name)) for name in names}
 
 
-def digest_team_folders(seen: Look) -> dict[str, dict[str, str]]:
+def digest_team_spec_folders(seen: Look) -> dict[str, dict[str, str]]:
     """Return the folders of each team's specs, with their digests."""
     found: dict[str, dict[str, str]] = {}
     for path, digest in seen.contents.items():

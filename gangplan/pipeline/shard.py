@@ -29,7 +29,7 @@ class SpecShard:
         return f"{self.number}/{self.of}"
 
 
-def parse_shard(text: str) -> SpecShard:
+def parse_shard_flag(text: str) -> SpecShard:
     """Read the shard of a flag, `3/8`. Raises UserError."""
     written = _WRITTEN.fullmatch(text)
     shard = SpecShard(*map(int, written.groups())) if written else None

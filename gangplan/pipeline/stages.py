@@ -8,28 +8,28 @@ from pathlib import Path
 
 from gangplan.component import build_no_match_finding
 from gangplan.emit import FileOutcome, StagingFolder
-from gangplan.engines import pick_engine, split_into_shares
+from gangplan.engines import pick_execution_engine, split_into_worker_tasks
 from gangplan.findings import Finding, assign_cluster, sort_findings
-from gangplan.pipeline.blame import drop_repeated_causes
+from gangplan.pipeline.blame import drop_findings_with_repeated_cause
 from gangplan.pipeline.checks import check_runs_together
-from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.counts import check_object_counts
+from gangplan.pipeline.clusters import expand_cluster_platform_and_tenants
+from gangplan.pipeline.counts import check_namespace_object_counts
 from gangplan.pipeline.course import PipelineState
 from gangplan.pipeline.known import KnownResults
-from gangplan.pipeline.platform import check_platform_files, find_closed_clusters
+from gangplan.pipeline.platform import check_platform_files, find_clusters_closed_by_errors
 from gangplan.pipeline.request import Request, Result, ShardResult
-from gangplan.pipeline.runs import expand_specs
-from gangplan.pipeline.scan import drop_secret_repeats, hide_found_secrets, scan_for_secrets
-from gangplan.pipeline.scope import filter_by_scope, select_scope
+from gangplan.pipeline.runs import expand_spec_files
+from gangplan.pipeline.scan import drop_secret_repeats, hide_found_secrets, scan_workspace_for_secrets
+from gangplan.pipeline.scope import filter_findings_by_scope, select_work_scope
 from gangplan.pipeline.shard import parse_spec_team, select_shard_teams
 from gangplan.pipeline.told import ShardRecorder
-from gangplan.pipeline.worker import WorkerOptions, create_similar_worker, create_worker
-from gangplan.resolve.upgrade import replace_versions
-from gangplan.waivers import Subject, excuse
+from gangplan.pipeline.worker import WorkerOptions, create_pipeline_worker, create_similar_pipeline_worker
+from gangplan.resolve.upgrade import replace_versions_of_clusters
+from gangplan.waivers import Subject, apply_waivers_to_findings
 from gangplan.workspace import OVERLAYS, RENDERED, SpecFile, Workspace, load_spec
 
 
-def run_stages(
+def run_pipeline_stages(
     request: Request, workspace: Workspace, stage: StagingFolder | None, known: KnownResults | None = None
 ) -> Result:
     """Run all stages up to the texts, which are kept if there is no stage to put them on.
@@ -41,7 +41,7 @@ def run_stages(
         result.shard = ShardResult(ShardRecorder(workspace.rulebook.policy))
     if workspace.is_refused:
         return _drop_later_shard_findings(request, result)
-    at_versions = replace_versions(workspace, request.versions, request.clusters)
+    at_versions = replace_versions_of_clusters(workspace, request.versions, request.clusters)
     course = PipelineState(request, at_versions, stage, result, known=result.known)
     is_resolved = workspace.catalog is not None and workspace.clusters
     for step in (SHARD_STAGES if request.shard else STAGES) if is_resolved else UNRESOLVED:
@@ -64,7 +64,7 @@ def _check_platform(course: PipelineState) -> None:
         course.result.shard.elsewhere = frozenset(course.result.findings)
 
 
-def _read_specs(course: PipelineState) -> None:
+def _report_unreadable_specs(course: PipelineState) -> None:
     """Report specs that cannot be read, where nothing can be resolved."""
     files = [one for one in course.workspace.spec_files if one.file not in course.workspace.sweeps]
     course.result.findings += [
@@ -73,10 +73,10 @@ def _read_specs(course: PipelineState) -> None:
     course.result.specs = len(course.workspace.spec_files)
 
 
-def _choose_scope(course: PipelineState) -> None:
+def _choose_work_scope(course: PipelineState) -> None:
     """Choose the clusters, teams and specs that flags and named files mean. Raises UserError."""
     request, result = course.request, course.result
-    result.scope, course.files = select_scope(
+    result.scope, course.files = select_work_scope(
         course.workspace, request.clusters, request.teams, request.specs, Path.cwd()
     )
     if request.shard is not None and result.shard is not None:
@@ -86,13 +86,13 @@ def _choose_scope(course: PipelineState) -> None:
     result.specs, result.files = len(course.files), tuple(file.file for file in course.files)
 
 
-def _start_worker(course: PipelineState) -> None:
+def _start_pipeline_worker(course: PipelineState) -> None:
     """Create the worker that all tasks use."""
     request, result = course.request, course.result
-    closed = find_closed_clusters(course.workspace, result.findings)
+    closed = find_clusters_closed_by_errors(course.workspace, result.findings)
     if closed or result.scope.named_clusters:  # the conditions do not say which runs are worked on
         course.known = result.known = None
-    elif course.known is not None and request.in_sums and _is_plain(course):
+    elif course.known is not None and request.in_sums and _is_about_all_runs(course):
         course.known.takes_whole = True
     options = WorkerOptions(
         request.clusters,
@@ -108,13 +108,13 @@ def _start_worker(course: PipelineState) -> None:
         is_brief=request.is_brief,
     )
     if request.like is not None:
-        course.worker = create_similar_worker(request.like, course.workspace, options)
+        course.worker = create_similar_pipeline_worker(request.like, course.workspace, options)
     else:
-        course.worker = create_worker(course.workspace, options)
+        course.worker = create_pipeline_worker(course.workspace, options)
     result.worker = course.worker
 
 
-def _is_plain(course: PipelineState) -> bool:
+def _is_about_all_runs(course: PipelineState) -> bool:
     """Return whether a command is about all runs, takes none from elsewhere, and nothing needs the facts of
     all.
 
@@ -126,17 +126,17 @@ def _is_plain(course: PipelineState) -> bool:
     return is_everything and not any(one.monthly_budget for file in sites for one in file.spec.teams.values())
 
 
-def _expand_specs(course: PipelineState) -> None:
+def _expand_specs_with_workers(course: PipelineState) -> None:
     """Resolve, plan, generate, build, check and stage all runs, with the requested number of workers."""
     known, told, shard = course.known, course.request.told, course.result.shard
     files = known.unknown(course.files) if known else course.files
     taken, noted = course.request.taken, course.request.noted
     files = [file for file in files if file.file not in (told.specs if told else taken)]
-    engine = pick_engine(course.request.engine, course.request.jobs, len(files))
-    tasks = split_into_shares(files, engine.workers)
+    engine = pick_execution_engine(course.request.engine, course.request.jobs, len(files))
+    tasks = split_into_worker_tasks(files, engine.workers)
     made = (
         one
-        for outcomes in engine.map(expand_specs, tasks, course.started, _format_task_name)
+        for outcomes in engine.map(expand_spec_files, tasks, course.started, _format_task_name)
         for one in outcomes
     )
     tell = course.request.progress or (lambda *_: None)
@@ -164,13 +164,15 @@ def _format_task_name(files: Sequence[SpecFile]) -> str:
     return f"{files[0].file}{others}"
 
 
-def _expand_clusters(course: PipelineState) -> None:
+def _expand_clusters_before_runs(course: PipelineState) -> None:
     """Render and check each cluster's platform and tenants, before any run."""
     scope, worker, request, shard = course.result.scope, course.started, course.request, course.result.shard
     told = request.told
     standing = {name for name in course.workspace.clusters if scope.tenants(name) is not None}
     for cluster in sorted(standing - worker.options.closed):
-        make = partial(expand_cluster, worker, cluster, teams := scope.tenants(cluster) or ())
+        make = partial(
+            expand_cluster_platform_and_tenants, worker, cluster, teams := scope.tenants(cluster) or ()
+        )
         folder = f"{OVERLAYS}/{cluster}"
         outcome = told.clusters.get(cluster) if told else request.taken.get(folder)
         if outcome is None:
@@ -183,7 +185,7 @@ def _expand_clusters(course: PipelineState) -> None:
         worker.forget(cluster)
 
 
-def _check_together(course: PipelineState) -> None:
+def _check_cluster_runs_together(course: PipelineState) -> None:
     """Check for runs that conflict, cluster by cluster, and for namespaces without room for all runs."""
     if course.could_clash or sum(bool(one.schedule) for one in course.result.facts) > 1:
         course.complete()
@@ -192,14 +194,16 @@ def _check_together(course: PipelineState) -> None:
         named = {place: name for name, (place, _) in demands.items()} if found else {}
         for finding in found:
             team, _, job = named[finding.where].partition("/")
-            excused = excuse([finding], course.workspace.waivers, Subject(cluster, team, job))
+            excused = apply_waivers_to_findings(
+                [finding], course.workspace.waivers, Subject(cluster, team, job)
+            )
             course.result.findings += assign_cluster(cluster, excused)
     result = course.result
     if sum(bool(one.schedule) for one in result.facts) > 1:
         from gangplan.pipeline.schedules import check_crowded_hours  # few clusters have schedules
 
         result.findings += check_crowded_hours(result.facts, course.demands)
-    result.findings += check_object_counts(
+    result.findings += check_namespace_object_counts(
         course.started, result.changes, result.texts, result.facts, _count_whole_team_runs(result)
     )
     if any(
@@ -217,10 +221,10 @@ def _count_whole_team_runs(result: Result) -> dict[tuple[str, str], int]:
 
 def _drop_echoes(course: PipelineState) -> None:
     """Report each cause once, even if many runs are affected."""
-    course.result.findings = drop_repeated_causes(course.result.findings)
+    course.result.findings = drop_findings_with_repeated_cause(course.result.findings)
 
 
-def _check_patches(course: PipelineState) -> None:
+def _check_unmatched_patches(course: PipelineState) -> None:
     """Report patches that match nothing, which kustomize would ignore silently."""
     result = course.result
     if result.has_errors:
@@ -237,27 +241,29 @@ def _check_patches(course: PipelineState) -> None:
 def _filter_findings_by_scope(course: PipelineState) -> None:
     """Keep every error, and the rest if it is about the part that is worked on."""
     result = course.result
-    result.findings = filter_by_scope(result.findings, result.scope, course.places)
+    result.findings = filter_findings_by_scope(result.findings, result.scope, course.places)
 
 
-def _scan_for_secrets(course: PipelineState) -> None:
+def _add_secret_findings(course: PipelineState) -> None:
     """Add findings about secrets, in order; no other finding repeats a secret."""
     result, known = course.result, course.known
     clean = known.without_secrets() if known else ()
     ours = {f"{RENDERED}/{one.path}" for one in result.changes if one.outcome is FileOutcome.SAME}
     folders = list(known.seen.contents) if known else None
-    found, values = scan_for_secrets(course.workspace.root, result.scope.reads, clean, ours, folders)
+    found, values = scan_workspace_for_secrets(
+        course.workspace.root, result.scope.reads, clean, ours, folders
+    )
     if known is not None:
         known.scanned(found, result.scope.is_everything)
     if result.shard is not None:
         result.shard.secrets, result.shard.has_secrets = values, any(one.is_error for one in found)
-        found = [one for one in found if _is_told_here(course, one)]
+        found = [one for one in found if _is_finding_reported_by_shard(course, one)]
     result.findings = sort_findings(
         [*drop_secret_repeats(hide_found_secrets(result.findings, values), found), *found]
     )
 
 
-def _is_told_here(course: PipelineState, finding: Finding) -> bool:
+def _is_finding_reported_by_shard(course: PipelineState, finding: Finding) -> bool:
     """Return whether a shard reports a finding in a file: in its own specs; the first one also outside of
     specs."""
     shard, team = course.result.shard, parse_spec_team(finding.where.file)
@@ -276,33 +282,33 @@ def _leave_platform_to_first_shard(course: PipelineState) -> None:
 def _expand_clusters_once(course: PipelineState) -> None:
     """Render and check platforms and tenants in the first shard."""
     if course.request.shard is not None and course.request.shard.is_first:
-        _expand_clusters(course)
+        _expand_clusters_before_runs(course)
 
 
 # The order, for all commands that render; CHECK_STAGES of api/checks.py follow. Each adds what it finds.
 STAGES: tuple[Callable[[PipelineState], None], ...] = (
     _check_platform,
-    _choose_scope,
-    _start_worker,
-    _expand_specs,
-    _check_together,
-    _expand_clusters,
+    _choose_work_scope,
+    _start_pipeline_worker,
+    _expand_specs_with_workers,
+    _check_cluster_runs_together,
+    _expand_clusters_before_runs,
     _drop_echoes,
-    _check_patches,
+    _check_unmatched_patches,
     _filter_findings_by_scope,
-    _scan_for_secrets,
+    _add_secret_findings,
 )
 # The same for a part of the specs. What only all runs together show is found when the shards are merged.
 SHARD_STAGES: tuple[Callable[[PipelineState], None], ...] = (
     _check_platform,
-    _choose_scope,
-    _start_worker,
-    _expand_specs,
+    _choose_work_scope,
+    _start_pipeline_worker,
+    _expand_specs_with_workers,
     _expand_clusters_once,
     _drop_echoes,
     _leave_platform_to_first_shard,
     _filter_findings_by_scope,
-    _scan_for_secrets,
+    _add_secret_findings,
 )
 # The stages without a catalog or a cluster: a spec that cannot be read is still reported.
-UNRESOLVED = (_check_platform, _read_specs, _scan_for_secrets)
+UNRESOLVED = (_check_platform, _report_unreadable_specs, _add_secret_findings)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.source import load_objects
-from gangplan.validate.versions import versions_of
-from gangplan.validate.world import World, world_of
+from gangplan.validate.versions import choose_schema_versions_of
+from gangplan.validate.world import World, build_world_of_cluster
 
 
 def build_previewed_world(request: Request, cluster: str, result: Result) -> World:
@@ -30,4 +30,6 @@ def build_previewed_world(request: Request, cluster: str, result: Result) -> Wor
         for body in load_objects(text)
     ]
     file = result.workspace.clusters[cluster]
-    return world_of(cluster, file.spec, versions_of(resolve_platform(file)), standing)
+    return build_world_of_cluster(
+        cluster, file.spec, choose_schema_versions_of(resolve_platform_of_cluster_file(file)), standing
+    )

@@ -23,7 +23,7 @@ Json = Any
 RuleFinder = Callable[[str], Rule | None]
 
 
-# Indexes of the list that `dump_expanded` returns.
+# Indexes of the list that `dump_expanded_task_result` returns.
 _DEMANDS, _POLICIES, _FACTS = 4, 7, 8
 # How many fields of a run's facts are its own, with that of its spec; the rest is shared.
 _OWN = 6
@@ -56,7 +56,7 @@ class SharedValues:
         return self._numbers[key]
 
 
-def dump_finding(finding: Finding, rules: RuleFinder) -> Json:
+def dump_stored_finding(finding: Finding, rules: RuleFinder) -> Json:
     """Return a finding as JSON. Raises ValueError if `rules` finds another rule by its name, or none."""
     known = rules(finding.rule)
     if known is None or vars(known) != vars(finding.rule):
@@ -79,7 +79,7 @@ def dump_finding(finding: Finding, rules: RuleFinder) -> Json:
     ]
 
 
-def load_rule(name: str, rules: RuleFinder) -> Rule:
+def load_stored_finding_rule(name: str, rules: RuleFinder) -> Rule:
     """Return the rule of a name. Raises ValueError if there is none."""
     rule = rules(name)
     if rule is None:
@@ -87,11 +87,11 @@ def load_rule(name: str, rules: RuleFinder) -> Rule:
     return rule
 
 
-def load_finding(held: Json, rules: RuleFinder) -> Finding:
+def load_stored_finding(held: Json, rules: RuleFinder) -> Finding:
     """Read a finding. Raises ValueError if there is no such rule."""
     name, where, message, help, ref, path, waiver, fix, clusters, level, until = held
     return Finding(
-        load_rule(name, rules),
+        load_stored_finding_rule(name, rules),
         load_location(where),
         message,
         help,
@@ -115,7 +115,7 @@ def load_location(held: Json) -> Location:
     return Location(*held)
 
 
-def demand_json(demand: RunDemand) -> Json:
+def dump_run_demand(demand: RunDemand) -> Json:
     """Return what a run asks for as JSON: amounts are exact fractions, as text."""
     return [
         demand.count,
@@ -134,7 +134,7 @@ def demand_json(demand: RunDemand) -> Json:
     ]
 
 
-def demand_of(held: Json) -> RunDemand:
+def load_run_demand(held: Json) -> RunDemand:
     """Read what a run asks for."""
     count, each, groups, *plain, usage, most = held
     return RunDemand(
@@ -154,17 +154,17 @@ def _parse_fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-def dump_expanded(result: TaskResult, rules: RuleFinder, shared: SharedValues) -> Json:
+def dump_expanded_task_result(result: TaskResult, rules: RuleFinder, shared: SharedValues) -> Json:
     """Return the result of a spec as JSON. Values that many have in common are in `shared`, by their numbers.
 
     Raises ValueError if it would not read back the same.
     """
     demands = [
-        [cluster, job, place_json(place), shared.number("demands", demand_json(demand))]
+        [cluster, job, place_json(place), shared.number("demands", dump_run_demand(demand))]
         for cluster, job, place, demand in result.demands
     ]
     return [
-        [dump_finding(one, rules) for one in result.findings],
+        [dump_stored_finding(one, rules) for one in result.findings],
         [[change.path, change.digest] for change in result.changes],
         [[cluster, namespace, job, place_json(place)] for cluster, namespace, job, place in result.jobs],
         {cluster: sorted(numbers) for cluster, numbers in result.matched.items()},
@@ -194,7 +194,7 @@ def load_expanded(file: str, held: Json, rules: RuleFinder, shared: Mapping[str,
     findings, changes, jobs, matched, demands, objects, active, policies, facts = held
     return TaskResult(
         file,
-        findings=[load_finding(one, rules) for one in findings],
+        findings=[load_stored_finding(one, rules) for one in findings],
         changes=[TreeChange(path, FileOutcome.SAME, digest) for path, digest in changes],
         jobs=[(cluster, namespace, job, Location(*place)) for cluster, namespace, job, place in jobs],
         matched={cluster: set(numbers) for cluster, numbers in matched.items()},
@@ -209,16 +209,18 @@ def load_expanded(file: str, held: Json, rules: RuleFinder, shared: Mapping[str,
     )
 
 
-def load_shared_values(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
+def load_shared_result_values(held: Mapping[str, list[Json]]) -> dict[str, list[Any]]:
     """Read the values that the results of a record have in common."""
     return {
-        "demands": [demand_of(one) for one in held.get("demands", ())],
+        "demands": [load_run_demand(one) for one in held.get("demands", ())],
         "policies": [set(one) for one in held.get("policies", ())],
         "facts": list(held.get("facts", ())),
     }
 
 
-def compact_shared_values(results: Sequence[Json], shared: Mapping[str, list[Json]]) -> dict[str, list[Json]]:
+def compact_shared_result_values(
+    results: Sequence[Json], shared: Mapping[str, list[Json]]
+) -> dict[str, list[Json]]:
     """Return the part of `shared` that these results still use; their numbers are changed in place."""
     kept = SharedValues({})
     for told in results:

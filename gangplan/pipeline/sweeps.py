@@ -13,15 +13,15 @@ from itertools import islice
 from gangplan.findings import Finding, Location, reword_finding
 from gangplan.model.job import Trial
 from gangplan.pipeline.alike import FirstTrials
-from gangplan.pipeline.worker import PlannedRun, TaskResult, WorkerState, build_cluster_world
+from gangplan.pipeline.worker import PlannedRun, TaskResult, WorkerState, build_cluster_world_before_runs
 from gangplan.plan import RunPlan
 from gangplan.records import dataclass
 from gangplan.rules.sweeps import SWEEP_TOO_LARGE, TRIAL_REMOVED
 from gangplan.spec.digest import compute_spec_digest
-from gangplan.spec.files import read_files
-from gangplan.spec.sweep_files import SweepFile, TrialJob, build_trial_jobs
+from gangplan.spec.files import read_files_mounted_by_spec
+from gangplan.spec.sweep_files import SweepFile, TrialJob, build_sweep_trial_jobs
 from gangplan.spec.trials import count_trials
-from gangplan.validate.kueue.sweeps import count_runs_at_once
+from gangplan.validate.kueue.sweeps import count_runs_admitted_at_once
 from gangplan.workspace import Spec, SpecFile
 
 # How many trials are worked on together.
@@ -32,7 +32,9 @@ Plan = Callable[[WorkerState, Spec, TaskResult], Iterable[tuple[str, RunPlan]]]
 Render = Callable[[WorkerState, str, list[tuple[RunPlan, TaskResult]]], None]
 
 
-def expand_sweep(worker: WorkerState, file: SpecFile, result: TaskResult, plan: Plan, render: Render) -> None:
+def expand_sweep_into_rendered_trials(
+    worker: WorkerState, file: SpecFile, result: TaskResult, plan: Plan, render: Render
+) -> None:
     """Expand the trials of a sweep: `plan` plans the runs of a trial, `render` renders those of a cluster."""
     sweep = worker.workspace.sweeps[file.file]
     result.findings += sweep.findings
@@ -41,14 +43,16 @@ def expand_sweep(worker: WorkerState, file: SpecFile, result: TaskResult, plan: 
         return
     closed = _check_sweep_trial_limits(worker, sweep, result)
     at_work = replace(worker, options=replace(worker.options, closed=worker.options.closed | closed))
-    told, trials, names = _Told(sweep), build_trial_jobs(sweep, worker.workspace.templates), set[str]()
+    told, trials, names = _Told(sweep), build_sweep_trial_jobs(sweep, worker.workspace.templates), set[str]()
     kept = FirstTrials(worker.options.is_brief)
     while batch := list(islice(trials, BATCH)):
-        _expand_trial_batch(at_work, file, batch, result, told, kept, plan, render)
+        _expand_sweep_trial_batch(at_work, file, batch, result, told, kept, plan, render)
         names.update(f"{sweep.name}-{one.trial.name}" for one in batch)
         result.jobs[:] = list(dict.fromkeys(result.jobs))
     result.findings += told.findings()
-    removed = list(_check_removed_trials(worker, sweep, names, {cluster for cluster, *_ in result.jobs}))
+    removed = list(
+        _check_removed_sweep_trials(worker, sweep, names, {cluster for cluster, *_ in result.jobs})
+    )
     result.is_lasting &= not removed  # findings about other files in rendered/
     result.findings += removed
 
@@ -75,7 +79,7 @@ def _check_sweep_trial_limits(worker: WorkerState, sweep: SweepFile, result: Tas
     return frozenset(closed)
 
 
-def _expand_trial_batch(
+def _expand_sweep_trial_batch(
     worker: WorkerState,
     file: SpecFile,
     batch: Sequence[TrialJob],
@@ -92,7 +96,7 @@ def _expand_trial_batch(
         part = TaskResult(file.file)
         part.findings += one.findings
         parts.append((one.trial, part))
-        spec = _build_trial_spec(worker, file, one, part)
+        spec = _build_sweep_trial_spec(worker, file, one, part)
         if spec is not None:
             for cluster, unit in plan(worker, spec, part):
                 planned.setdefault(cluster, []).append((unit, part))
@@ -100,25 +104,34 @@ def _expand_trial_batch(
         render(worker, cluster, planned[cluster])
     for trial, part in parts:
         told.note(trial, part.findings)
-        part.runs = [replace(run, at_once=_count_trials_at_once(worker, run, trial)) for run in part.runs]
+        part.runs = [
+            replace(run, at_once=_count_sweep_trials_at_once(worker, run, trial)) for run in part.runs
+        ]
         kept.share(part)
-        _merge_trial_result(result, part)
+        _merge_sweep_trial_result(result, part)
 
 
-def _count_trials_at_once(worker: WorkerState, run: PlannedRun, trial: Trial) -> int:
+def _count_sweep_trials_at_once(worker: WorkerState, run: PlannedRun, trial: Trial) -> int:
     """Return how many trials like this one run at the same time: as many as the sweep says, and the quota
     holds."""
     if run.verdict is None or run.verdict.outcome != "admit":
         return 0
-    return min(trial.at_once, count_runs_at_once(build_cluster_world(worker, run.cluster), run.verdict)[0])
+    return min(
+        trial.at_once,
+        count_runs_admitted_at_once(build_cluster_world_before_runs(worker, run.cluster), run.verdict)[0],
+    )
 
 
-def _build_trial_spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: TaskResult) -> Spec | None:
+def _build_sweep_trial_spec(
+    worker: WorkerState, file: SpecFile, one: TrialJob, part: TaskResult
+) -> Spec | None:
     if one.spec is None or one.findings:
         return None
     files: dict[str, bytes] = {}
     if one.spec.files:
-        files, findings = read_files(worker.workspace.root, file.file, one.spec.files, one.document)
+        files, findings = read_files_mounted_by_spec(
+            worker.workspace.root, file.file, one.spec.files, one.document
+        )
         part.is_lasting = False
         part.findings += findings
         if findings:
@@ -128,7 +141,7 @@ def _build_trial_spec(worker: WorkerState, file: SpecFile, one: TrialJob, part: 
     )
 
 
-def _merge_trial_result(result: TaskResult, part: TaskResult) -> None:
+def _merge_sweep_trial_result(result: TaskResult, part: TaskResult) -> None:
     """Add all results of a trial but its findings, which are reported for all trials together."""
     result.is_lasting &= part.is_lasting
     mine = part.scripts & result.scripts
@@ -196,7 +209,7 @@ def values_words(trial: Trial) -> str:
     return " ".join(f"{name}={text}" for name, text in trial.values)
 
 
-def _check_removed_trials(
+def _check_removed_sweep_trials(
     worker: WorkerState, sweep: SweepFile, names: set[str], clusters: set[str]
 ) -> Iterator[Finding]:
     """Report runs in `rendered/` of trials that the sweep no longer has, and that were not ended."""

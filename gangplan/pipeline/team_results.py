@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import field
 
-from gangplan.pipeline.stored import Json, RuleFinder, SharedValues, dump_expanded
+from gangplan.pipeline.stored import Json, RuleFinder, SharedValues, dump_expanded_task_result
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
 
@@ -43,7 +43,7 @@ class TeamResults:
         """Note a new result of a spec. Only its text is held, a third of the size."""
         new, shared = self.new()
         try:
-            told = dump_expanded(result, rules, shared) if result.is_lasting else None
+            told = dump_expanded_task_result(result, rules, shared) if result.is_lasting else None
         except ValueError:
             told = None
         new[result.file] = "" if told is None else json.dumps(told, separators=(",", ":"))

@@ -16,10 +16,10 @@ from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.model.quantity import Quantity
 from gangplan.objects import Body
 from gangplan.pipeline.request import Result
-from gangplan.pipeline.worker import PlannedRun, WorkerState, build_cluster_world
+from gangplan.pipeline.worker import PlannedRun, WorkerState, build_cluster_world_before_runs
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
-from gangplan.resolve.counted import convert_site_quotas
+from gangplan.resolve.counted import resolve_counted_site_quotas
 from gangplan.source import ManifestError, load_objects
 from gangplan.validate.gate import find_object_problems
 from gangplan.validate.kueue.contention import sum_run_demand
@@ -81,7 +81,9 @@ def compute_quota_rooms(result: Result) -> dict[str, TeamRoom]:
             usages[cluster, job.team] = dict(
                 _list_active_run_usages(result.worker, earlier, cluster, job.team)
             )
-        found[run.path] = _compute_room_after_run(result, run, quotas[cluster], usages[cluster, job.team])
+        found[run.path] = _compute_team_room_after_run(
+            result, run, quotas[cluster], usages[cluster, job.team]
+        )
     return found
 
 
@@ -89,7 +91,7 @@ def _list_team_quotas(result: Result, cluster: str) -> dict[tuple[str, str], dic
     """Return the quota of each team for each flavor and resource, as it is rendered."""
     return {
         (queue.team, quota.flavor): {one.resource: one.nominal for one in quota.amounts}
-        for queue in convert_site_quotas(resolve_site(result.workspace, cluster)).queues
+        for queue in resolve_counted_site_quotas(resolve_site(result.workspace, cluster)).queues
         for quota in queue.quotas
     }
 
@@ -101,7 +103,7 @@ def _list_active_run_usages(
 
     A file that cannot be read as a run uses nothing here: `validate` reports it.
     """
-    world = build_cluster_world(worker, cluster)
+    world = build_cluster_world_before_runs(worker, cluster)
     folder = f"{cluster}/runs/{team}"
     for job in earlier.jobs(folder):
         for name in earlier.names(f"{folder}/", job):
@@ -125,7 +127,7 @@ def _load_run_objects(file: EarlierRun) -> list[Body]:
         return []
 
 
-def _compute_room_after_run(
+def _compute_team_room_after_run(
     result: Result,
     run: PlannedRun,
     quotas: Mapping[tuple[str, str], Mapping[str, Quantity]],

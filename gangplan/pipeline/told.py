@@ -18,11 +18,11 @@ from gangplan.pipeline.stored import (
     Json,
     RuleFinder,
     SharedValues,
-    dump_expanded,
-    dump_finding,
+    dump_expanded_task_result,
+    dump_stored_finding,
     load_expanded,
-    load_finding,
-    load_shared_values,
+    load_shared_result_values,
+    load_stored_finding,
 )
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
@@ -67,7 +67,7 @@ class ShardRecorder:
     def note(self, result: TaskResult) -> None:
         """Note the result of a spec."""
         try:
-            self.specs[result.file] = json.dumps(dump_expanded(result, self.rules, self.shared))
+            self.specs[result.file] = json.dumps(dump_expanded_task_result(result, self.rules, self.shared))
         except ValueError:
             return
 
@@ -77,7 +77,7 @@ class ShardRecorder:
         for cluster, result in sorted(self.clusters.items()):
             shared = SharedValues({})
             try:
-                told = [dump_expanded(result, self.rules, shared), shared.values]
+                told = [dump_expanded_task_result(result, self.rules, shared), shared.values]
             except ValueError:
                 continue
             if not _has_secret_in_json(json.dumps(told), secrets):
@@ -101,19 +101,19 @@ def load_shard_records(root: Path, facts: Iterable[Mapping[str, Json]], rules: R
     shard writes."""
     told = ShardRecords(rules)
     for one in facts:
-        shared = load_shared_values(one["shared"])
+        shared = load_shared_result_values(one["shared"])
         for file, held in one["specs"].items():
             result = load_expanded(file, held, rules, shared)
-            if _settle_unchanged_files(root, result, told.settled):
+            if _settle_unchanged_rendered_files(root, result, told.settled):
                 told.specs[file] = (held, shared)
         for cluster, (held, own) in one["clusters"].items():
-            result = load_expanded("", held, rules, load_shared_values(own))
-            if _settle_unchanged_files(root, result, told.settled):
+            result = load_expanded("", held, rules, load_shared_result_values(own))
+            if _settle_unchanged_rendered_files(root, result, told.settled):
                 told.clusters[cluster] = result
     return told
 
 
-def _settle_unchanged_files(root: Path, result: TaskResult, settled: set[str]) -> bool:
+def _settle_unchanged_rendered_files(root: Path, result: TaskResult, settled: set[str]) -> bool:
     """Return whether no file of `rendered/` differs from a text of that name; add equal files to
     `settled`."""
     for change in result.changes:
@@ -128,9 +128,9 @@ def _settle_unchanged_files(root: Path, result: TaskResult, settled: set[str]) -
 
 def dump_findings(findings: Iterable[Finding], rules: RuleFinder) -> Json:
     """Return findings as JSON, if their rules have names. Raises ValueError."""
-    return [dump_finding(one, rules) for one in findings]
+    return [dump_stored_finding(one, rules) for one in findings]
 
 
 def load_findings(held: Json, rules: RuleFinder) -> list[Finding]:
     """Read findings. Raises ValueError."""
-    return [load_finding(one, rules) for one in held]
+    return [load_stored_finding(one, rules) for one in held]

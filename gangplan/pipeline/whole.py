@@ -20,11 +20,11 @@ from gangplan.pipeline.stored import (
     SCHEDULE_FIELDS,
     Json,
     RuleFinder,
-    load_finding,
     load_location,
-    load_rule,
     load_run_facts,
-    load_shared_values,
+    load_shared_result_values,
+    load_stored_finding,
+    load_stored_finding_rule,
 )
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
@@ -67,7 +67,7 @@ class WholeTeam:
         return sum(self.counts.values())
 
 
-def summarise_team(record: Json, marks: str) -> Json:
+def summarise_team_results(record: Json, marks: str) -> Json:
     """Summarise the results of a team from their record; `marks` identify the templates that they come from.
 
     None if one of its jobs is defined twice, which only the results of all specs show.
@@ -95,7 +95,7 @@ def summarise_team(record: Json, marks: str) -> Json:
         "of": record["of"],
         "folders": record["folders"],
         "marks": marks,
-        "rendered": find_folders_with(texts),
+        "rendered": find_rendered_folders_with_texts(texts),
         "judges": sorted({judge for _, judge, _ in files.values()}),
         "specs": len(files),
         "same": len({path for path, _ in texts}),
@@ -103,13 +103,13 @@ def summarise_team(record: Json, marks: str) -> Json:
         "sums": [sum(one[5] for one in told) + len(scripts), sum(one[6] for one in told)],
         "policies": sorted(policies),
         "matched": {cluster: sorted(numbers) for cluster, numbers in matched.items()},
-        "ranks": _collect_clash_ranks(told, record["shared"].get("demands", [])),
+        "ranks": _collect_clash_ranks_by_cluster(told, record["shared"].get("demands", [])),
         "facts": scheduled,
         **_dump_team_findings(told),
     }
 
 
-def _collect_clash_ranks(told: Sequence[Json], shared: Sequence[Json]) -> Json:
+def _collect_clash_ranks_by_cluster(told: Sequence[Json], shared: Sequence[Json]) -> Json:
     """Return the ranks of runs, by cluster; `shared` are their demands, as they are kept."""
     found: dict[str, set[tuple[Any, ...]]] = {}
     for cluster, _, _, number in (demand for one in told for demand in one[4]):
@@ -123,7 +123,7 @@ def _dump_team_findings(told: Sequence[Json]) -> Json:
     runs: dict[str, set[str]] = {}
     for cluster, namespace, job, _ in (job for one in told for job in one[2]):
         runs.setdefault(f"{_JOB}{namespace}/{job}", set()).add(cluster)
-    findings = [_name_finding_clusters(finding, runs) for one in told for finding in one[0]]
+    findings = [_name_clusters_in_finding(finding, runs) for one in told for finding in one[0]]
     refs = {finding[4] for finding in findings if not _is_own(finding)}
     keys: dict[tuple[Any, ...], int] = {}
     return {
@@ -151,7 +151,7 @@ def load_whole_team(
         return None
     try:
         keys = [
-            (load_rule(rule, rules), file, help, None if level is None else Severity(level))
+            (load_stored_finding_rule(rule, rules), file, help, None if level is None else Severity(level))
             for rule, file, help, level in held["keys"]
         ]
         findings = [_load_team_finding(one, keys, rules) for one in held["findings"]]
@@ -180,7 +180,7 @@ def _is_own(held: Json) -> bool:
     return bool(held[1][0].startswith(f"{SPECS}/"))
 
 
-def _name_finding_clusters(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
+def _name_clusters_in_finding(held: Json, runs: Mapping[str, Collection[str]]) -> Json:
     """Return a finding in a spec as it is reported: it names its clusters if they are only some of the run's.
 
     `findings.name_differing_clusters` does this for all others, which are never about jobs that the whole
@@ -205,7 +205,7 @@ def _load_team_finding(
 ) -> Finding:
     """Read a finding. Raises ValueError if there is no such rule."""
     if type(held[0]) is not int:
-        return load_finding(held, rules)
+        return load_stored_finding(held, rules)
     key, line, column, end, message, ref, path, clusters = held
     rule, file, help, level = keys[key]
     where = Location(file, line, column, end)
@@ -218,7 +218,7 @@ def combine_marks(marks: Mapping[str, str], files: Collection[SpecFile]) -> str:
     return sha256("\n".join(own).encode("utf-8", "surrogateescape")).hexdigest()[:32] if own else ""
 
 
-def can_clash(ranks: Collection[Rank]) -> bool:
+def can_ranked_runs_clash(ranks: Collection[Rank]) -> bool:
     """Return whether runs of these ranks could conflict (`checks.check_runs_together`).
 
     They could where pods start one by one, or where a queue has several priorities.
@@ -232,9 +232,9 @@ def clash_rank_of(demand: RunDemand) -> Rank:
     return demand.queue, demand.priority, demand.is_gang
 
 
-def load_team_details(record: Json) -> Iterator[TaskResult]:
+def load_team_result_details(record: Json) -> Iterator[TaskResult]:
     """Yield what the whole leaves out of the results of a team: changes, jobs and demands."""
-    demands = load_shared_values(record["shared"])["demands"]
+    demands = load_shared_result_values(record["shared"])["demands"]
     for path, (_, _, told) in record["files"].items():
         yield TaskResult(
             path,
@@ -249,7 +249,7 @@ def load_team_details(record: Json) -> Iterator[TaskResult]:
         )
 
 
-def find_folders_with(texts: Sequence[Sequence[str]]) -> dict[str, str]:
+def find_rendered_folders_with_texts(texts: Sequence[Sequence[str]]) -> dict[str, str]:
     """Return the folders of `rendered/` that hold exactly these texts (path, digest), with their digests."""
     found: dict[str, dict[str, str]] = {}
     for path, digest in texts:

@@ -19,16 +19,16 @@ from gangplan.model.site import Site, Tenant
 from gangplan.mould import Moulds
 from gangplan.objects import Body, WrittenParts
 from gangplan.overlay import OverlayBuilder, PatchError
-from gangplan.pipeline.checks import check_objects
+from gangplan.pipeline.checks import check_built_objects
 from gangplan.pipeline.scope import WHOLE_SCOPE, WorkScope
 from gangplan.pipeline.shapes import StoredShapes
 from gangplan.plan import RunPlan
-from gangplan.policy.checks import PolicyChecker, build_policy_checker, judge_objects
+from gangplan.policy.checks import PolicyChecker, build_policy_checker, judge_objects_by_policies
 from gangplan.policy.places import find_undone_operations
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
-from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.upgrade import VersionPairs, replace_versions
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
+from gangplan.resolve.upgrade import VersionPairs, replace_versions_of_clusters
 from gangplan.rules.objects import OVERLAY_PATCH
 from gangplan.trace import Tracer
 from gangplan.validate.apiserver.schema_facts import SchemaFacts
@@ -36,8 +36,8 @@ from gangplan.validate.kueue import AdmissionVerdict
 from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.network.flows import Flow
 from gangplan.validate.scheduler import Fit
-from gangplan.validate.versions import versions_of
-from gangplan.validate.world import World, world_of
+from gangplan.validate.versions import choose_schema_versions_of
+from gangplan.validate.world import World, build_world_of_cluster
 from gangplan.workspace import RENDERED, Workspace, load_workspace
 
 
@@ -154,7 +154,9 @@ class WorkerState:
         return _recreate_worker_state, (self.workspace.root, self.options)
 
 
-def create_similar_worker(other: WorkerState, workspace: Workspace, options: WorkerOptions) -> WorkerState:
+def create_similar_pipeline_worker(
+    other: WorkerState, workspace: Workspace, options: WorkerOptions
+) -> WorkerState:
     """Return a worker for a workspace that differs from another's only in specs, with what that one has
     made."""
     store = other.options.store or other.workspace.root
@@ -162,7 +164,7 @@ def create_similar_worker(other: WorkerState, workspace: Workspace, options: Wor
     return replace(other, options=asked, workspace=workspace, earlier=EarlierRuns(workspace.root / RENDERED))
 
 
-def create_worker(workspace: Workspace, options: WorkerOptions) -> WorkerState:
+def create_pipeline_worker(workspace: Workspace, options: WorkerOptions) -> WorkerState:
     """Return a worker for a workspace, whose findings the caller reports."""
     kept = RecordStore(str(options.store or workspace.root)) if options.conditions else None
     builders = {
@@ -173,16 +175,18 @@ def create_worker(workspace: Workspace, options: WorkerOptions) -> WorkerState:
 
 
 def _recreate_worker_state(root: Path, options: WorkerOptions) -> WorkerState:
-    workspace = replace_versions(load_workspace(root), options.versions, options.clusters)
-    return create_worker(workspace, options)
+    workspace = replace_versions_of_clusters(load_workspace(root), options.versions, options.clusters)
+    return create_pipeline_worker(workspace, options)
 
 
-def build_cluster_world(worker: WorkerState, cluster: str) -> World:
+def build_cluster_world_before_runs(worker: WorkerState, cluster: str) -> World:
     """Return the world of a cluster before any run, built once per worker."""
     if cluster not in worker.worlds:
         standing, generated = _load_or_build_cluster_objects(worker, cluster)
         file = worker.workspace.clusters[cluster]
-        world = world_of(cluster, file.spec, versions_of(resolve_platform(file)), standing)
+        world = build_world_of_cluster(
+            cluster, file.spec, choose_schema_versions_of(resolve_platform_of_cluster_file(file)), standing
+        )
         worker.worlds[cluster] = world
         worker.plain[cluster] = world if generated is None else replace(world, standing=generated)
     return worker.worlds[cluster]
@@ -203,7 +207,7 @@ def _load_or_build_cluster_objects(
     held = store.get(name) if conditions else None
     if isinstance(held, dict) and held["of"] == conditions:
         return tuple(held["built"]), tuple(held["generated"]) if held["generated"] else None
-    made = build_cluster_objects(worker, cluster)
+    made = build_cluster_objects_before_runs(worker, cluster)
     built = tuple(body for bodies in made.built for body in bodies)
     generated = tuple(body for bodies in made.groups for body in bodies)
     if conditions and all(outcome.is_lasting for outcome in made.outcomes):
@@ -211,19 +215,19 @@ def _load_or_build_cluster_objects(
     return built, None if generated == built else generated
 
 
-def build_cluster_objects(worker: WorkerState, cluster: str) -> ClusterObjects:
+def build_cluster_objects_before_runs(worker: WorkerState, cluster: str) -> ClusterObjects:
     """Return the objects of a cluster before any run, made once per worker."""
     if cluster not in worker.standing:
         site, tenants = resolve_site(worker.workspace, cluster), resolve_tenants(worker.workspace, cluster)
         groups = [generate_platform_objects(site, file) for file in PLATFORM_GENERATORS]
         groups += map(generate_tenant_objects, tenants)
         outcomes = [TaskResult() for _ in groups]
-        built = build_groups(worker, cluster, groups, outcomes)
+        built = run_overlay_on_object_groups(worker, cluster, groups, outcomes)
         worker.standing[cluster] = ClusterObjects(site, tenants, groups, built, outcomes)
     return worker.standing[cluster]
 
 
-def judge_by_policies(
+def judge_objects_by_cluster_policies(
     worker: WorkerState,
     cluster: str,
     bodies: Sequence[Body],
@@ -238,7 +242,7 @@ def judge_by_policies(
     `before` are the objects without patches; none if they are not known.
     """
     if cluster not in worker.checker:
-        standing = build_cluster_world(worker, cluster).standing
+        standing = build_cluster_world_before_runs(worker, cluster).standing
         worker.checker[cluster] = build_policy_checker(worker.workspace, cluster, standing)
     checker = worker.checker[cluster]
     result.policies |= checker.names
@@ -248,15 +252,17 @@ def judge_by_policies(
     undone = (
         find_undone_operations(checker.evaluator, component, before) if before and component.patches else None
     )
-    found = judge_objects(checker, bodies, tracer, others, undone)
+    found = judge_objects_by_policies(checker, bodies, tracer, others, undone)
     if not checker.has_own:
         return found
-    from gangplan.policy.made import check_created_objects  # few workspaces have policies of their own
+    from gangplan.policy.made import (
+        check_created_objects_by_policies,
+    )  # few workspaces have policies of their own
 
-    return [*found, *check_created_objects(checker, bodies, tracer)]
+    return [*found, *check_created_objects_by_policies(checker, bodies, tracer)]
 
 
-def build_groups(
+def run_overlay_on_object_groups(
     worker: WorkerState, cluster: str, groups: list[list[Body]], results: Sequence[TaskResult]
 ) -> list[list[Body]]:
     """Build all groups with the overlay in one go; each has the result that it belongs to."""
@@ -276,7 +282,7 @@ def build_groups(
     return [[next(built) for _ in group] for group in groups]
 
 
-def check_built_file(
+def check_built_file_at_gate(
     worker: WorkerState,
     cluster: str,
     bodies: Sequence[Body],
@@ -290,22 +296,24 @@ def check_built_file(
     """
     shown: list[bool] = []
     if worker.options.with_facts:
-        versions = versions_of(platform)
+        versions = choose_schema_versions_of(platform)
         shown = [not worker.facts.are_new([body], versions) for body in bodies]
     told = shown if worker.is_shown_good else []
-    found = check_objects(bodies, before, platform, tracer, worker.builders[cluster], told)
+    found = check_built_objects(bodies, before, platform, tracer, worker.builders[cluster], told)
     worker.is_shown_good &= not found
     return found, not all(shown)
 
 
 def has_new_schema_facts(worker: WorkerState, bodies: Sequence[Body], platform: Platform) -> bool:
     """Return whether objects that the gate does not judge have schema facts that those before them lack."""
-    is_more = worker.options.with_facts and worker.facts.are_new(bodies, versions_of(platform))
+    is_more = worker.options.with_facts and worker.facts.are_new(bodies, choose_schema_versions_of(platform))
     worker.is_shown_good &= not is_more
     return is_more
 
 
-def store_text(worker: WorkerState, result: TaskResult, path: str, text: str, is_telling: bool) -> None:
+def store_staged_text(
+    worker: WorkerState, result: TaskResult, path: str, text: str, is_telling: bool
+) -> None:
     """Put a text on the stage, keep it and note it as telling, as the options say."""
     if is_telling:
         result.telling.add(path)

@@ -16,25 +16,30 @@ from collections.abc import Iterator
 
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import ElasticLimits, Job
-from gangplan.plan.downloads import check_downloads
-from gangplan.plan.env_problems import check_env_values, check_per_pod_variables
+from gangplan.plan.downloads import check_command_downloads
+from gangplan.plan.env_problems import check_env_values, check_per_pod_variables_on_launcher
 from gangplan.plan.flag_problems import check_mpi_options
 from gangplan.plan.flags import (
-    build_export_options,
-    build_own_options,
-    list_forwarded_variables,
+    build_open_mpi_export_options,
+    build_own_mpirun_options,
+    list_open_mpi_forwarded_variables,
     mpi_family_of,
 )
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
-from gangplan.plan.own_launcher import check_launcher_options
-from gangplan.plan.problems import WordProblem, correct_command, format_flow_list, is_pasteable
-from gangplan.plan.setting_problems import check_settings
-from gangplan.plan.started_by import check_outer_program
+from gangplan.plan.own_launcher import check_user_launcher_options
+from gangplan.plan.problems import (
+    WordProblem,
+    correct_launcher_words_in_command,
+    format_flow_list,
+    is_pasteable,
+)
+from gangplan.plan.setting_problems import check_launch_variable_settings
+from gangplan.plan.started_by import check_outer_launch_program
 from gangplan.plan.starts import check_launcher_start
-from gangplan.plan.words import check_command_words, check_word_lengths
+from gangplan.plan.words import check_command_word_lengths, check_command_words
 from gangplan.records import dataclass
 from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
 from gangplan.rules.model import Severity
@@ -66,24 +71,24 @@ def build_final_command(job: Job) -> FinalCommand:
     final, found, script_problem = _resolve_final_command(job)
     problems = [
         *script_problem,
-        *check_command_words(job, is_sound),
+        *check_command_words(job, is_proposed_command_sound),
         *_find_launcher_problems(job, found),
-        *(() if found else check_outer_program(job)),
+        *(() if found else check_outer_launch_program(job)),
         *check_mpi_options(job, found),
         *check_env_values(job),
-        *check_per_pod_variables(job, found),
-        *check_settings(job, found, is_sound),
-        *check_downloads(job),
+        *check_per_pod_variables_on_launcher(job, found),
+        *check_launch_variable_settings(job, found, is_proposed_command_sound),
+        *check_command_downloads(job),
     ]
-    problems += check_word_lengths(job, final.argv, final.places)
+    problems += check_command_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
 
 
-def is_sound(job: Job, command: tuple[str, ...]) -> bool:
+def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:
     """Return whether a command that a help proposes has no errors itself."""
     job = dataclasses.replace(job, command=command)
     _, found, script_problem = _resolve_final_command(job)
-    elsewhere = () if found else check_outer_program(job)
+    elsewhere = () if found else check_outer_launch_program(job)
     wrong = [one.severity for one in (*script_problem, *check_command_words(job), *elsewhere)]
     wrong += [one.severity for launch in found for one in _list_launcher_word_problems(job, launch)]
     return Severity.ERROR not in wrong
@@ -114,16 +119,16 @@ def _wrap_command_for_ranks(job: Job) -> FinalCommand:
     words = job.command
     own = tuple(("command", index) for index in range(len(words)))
     if job.image.framework == "torch":
-        return _wrap_in_torchrun(words, own, job.elastic)
+        return _wrap_command_in_torchrun(words, own, job.elastic)
     if not job.uses_mpi:
         return FinalCommand(words, "", True, own)
-    options = build_own_options(job)
+    options = build_own_mpirun_options(job)
     flags = tuple(("mpi", "flags", index) for index in range(len(job.mpi_flags)))
     places: tuple[FieldPath, ...] = ((), *(() for _ in options), *flags, *own)
     return FinalCommand(("mpirun", *options, *job.mpi_flags, *words), "mpirun", True, places)
 
 
-def _wrap_in_torchrun(
+def _wrap_command_in_torchrun(
     words: tuple[str, ...], own: tuple[FieldPath, ...], elastic: ElasticLimits | None
 ) -> FinalCommand:
     """Return the command under torchrun.
@@ -170,8 +175,8 @@ def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[s
     kind, reading = launch.start.launcher.kind, launch.reading
     if kind == "mpi":
         own = tuple(name for name, _ in launch.peeled.sets)
-        names = (*list_forwarded_variables(job), *own)
-        yield from build_export_options(job, reading, names)
+        names = (*list_open_mpi_forwarded_variables(job), *own)
+        yield from build_open_mpi_export_options(job, reading, names)
     elif kind in ("horovod", "deepspeed"):
         # horovodrun runs only on its own host unless it gets a list of hosts, and it uses port 22 by default.
         if not any(reading.of("hostfile", "hosts")):
@@ -186,29 +191,29 @@ def _list_launcher_word_problems(job: Job, launch: FoundLauncher) -> list[WordPr
     wrong = list(check_launcher_start(kept))
     if any(one.rule in (COMMAND_LAUNCHER, COMMAND_NESTED) for one in wrong):
         return wrong
-    return [*wrong, *check_launcher_options(kept)]
+    return [*wrong, *check_user_launcher_options(kept)]
 
 
 def _find_launcher_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Yield the problems of the launchers, each with the whole corrected command."""
     for launch in found:
         wrong = _list_launcher_word_problems(job, launch)
-        right = _format_corrected_command(job, launch, wrong)
+        right = _format_corrected_launch_command(job, launch, wrong)
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at
             path: FieldPath = ("command", min(index, len(job.command) - 1))
             help = f"{one.hint} {right}".strip()
-            if one.command and is_pasteable(one.command) and is_sound(job, one.command):
+            if one.command and is_pasteable(one.command) and is_proposed_command_sound(job, one.command):
                 help = f"Write command: {format_flow_list(one.command)}."
             yield Problem(path, one.message, help, one.rule)
 
 
-def _format_corrected_command(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
+def _format_corrected_launch_command(job: Job, launch: FoundLauncher, wrong: list[WordProblem]) -> str:
     """Return a sentence with the corrected command, or an empty text if no sound correction is known."""
     edits = [one.edit for one in wrong if one.edit is not None]
     if not edits or len(edits) < sum(one.severity is Severity.ERROR for one in wrong):
         return ""
-    right = correct_command(job.command, launch, list(dict.fromkeys(edits)))
-    if right is None or not is_pasteable(right) or not is_sound(job, right):
+    right = correct_launcher_words_in_command(job.command, launch, list(dict.fromkeys(edits)))
+    if right is None or not is_pasteable(right) or not is_proposed_command_sound(job, right):
         return ""
     return f"Write command: {format_flow_list(right)}."

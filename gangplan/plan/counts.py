@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.plan.launch import LauncherCall, drop_option, replace_option_value
+from gangplan.plan.launch import LauncherCall, drop_option, replace_launcher_option_value
 from gangplan.plan.launchers import ParsedOption
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.reach import MAPPING_PARAMETERS
@@ -28,7 +28,7 @@ def check_launcher_counts(kept: LauncherCall) -> Iterator[WordProblem]:
             )
     elif len(reading.programs) <= 1:
         for use in counts:
-            yield from _check_planned_number(kept, use, job.ranks)
+            yield from _check_launcher_count_option(kept, use, job.ranks)
     if (
         not counts
         and kept.found.start.launcher.kind == "horovod"
@@ -44,7 +44,7 @@ def check_launcher_counts(kept: LauncherCall) -> Iterator[WordProblem]:
             edit,
         )
     for use in reading.of("per-host"):
-        yield from _check_ranks_per_worker(kept, use)
+        yield from _check_planned_ranks_per_worker(kept, use)
     for use in reading.of("map"):
         if use.option.name in ("map-by", "ppr") and (number := _parse_ppr_ranks(use.value)):
             yield from _check_ppr_ranks(kept, use, number)
@@ -57,10 +57,12 @@ def check_launcher_counts(kept: LauncherCall) -> Iterator[WordProblem]:
             message = f"{use.spelled} {use.value} {use.values[1]} allows {number} ranks on each worker, but the run has {job.slots} slots"
             yield WordProblem(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop_option(use))
     for use in reading.of("workers"):
-        yield from _check_planned_number(kept, use, job.workers)
+        yield from _check_launcher_count_option(kept, use, job.workers)
 
 
-def _check_planned_number(kept: LauncherCall, use: ParsedOption, expected: int) -> Iterator[WordProblem]:
+def _check_launcher_count_option(
+    kept: LauncherCall, use: ParsedOption, expected: int
+) -> Iterator[WordProblem]:
     """Yield a problem if a number differs from the plan's.
 
     A `$` that no shell reads has a finding of its own.
@@ -73,7 +75,7 @@ def _check_planned_number(kept: LauncherCall, use: ParsedOption, expected: int) 
             use.value_at,
             message,
             f"Write {use.spelled} {expected}.",
-            replace_option_value(use, str(expected)),
+            replace_launcher_option_value(use, str(expected)),
         )
         return
     if kept.found.script is None and "$" in number:
@@ -87,11 +89,11 @@ def _check_planned_number(kept: LauncherCall, use: ParsedOption, expected: int) 
             f", or {filled} to let gangplan fill it in." if filled else "."
         )
         yield WordProblem(
-            RANKS_MISMATCH, use.value_at, message, hint, replace_option_value(use, str(expected))
+            RANKS_MISMATCH, use.value_at, message, hint, replace_launcher_option_value(use, str(expected))
         )
 
 
-def _check_ranks_per_worker(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+def _check_planned_ranks_per_worker(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield problems of the number of ranks on each worker.
 
     Hydra deals out smaller portions in turn until all ranks have a place; Horovod, DeepSpeed, torch and Open
@@ -109,7 +111,7 @@ def _check_ranks_per_worker(kept: LauncherCall, use: ParsedOption) -> Iterator[W
             message = f"{use.spelled} starts one rank on each worker, but the run has {job.slots} slots"
             yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop_option(use))
         return
-    yield from _check_planned_number(kept, use, job.slots)
+    yield from _check_launcher_count_option(kept, use, job.slots)
 
 
 def _parse_ppr_ranks(value: str) -> str:
@@ -130,5 +132,5 @@ def _check_ppr_ranks(kept: LauncherCall, use: ParsedOption, number: str) -> Iter
         use.value_at,
         message,
         f"Write {use.spelled} {right}.",
-        replace_option_value(use, right),
+        replace_launcher_option_value(use, right),
     )

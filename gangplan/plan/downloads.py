@@ -34,7 +34,7 @@ _LOCAL = frozenset({"--no-index", "--no-deps", "--offline", "--help", "--version
 _INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
 
 
-def check_downloads(job: Job) -> Iterator[Problem]:
+def check_command_downloads(job: Job) -> Iterator[Problem]:
     """Yield the first download of a command if the run's policies allow no index, forge or hub.
 
     gangplan does not know what a cluster's named endpoint leads to: with one, only downloads that name no
@@ -44,8 +44,8 @@ def check_downloads(job: Job) -> Iterator[Problem]:
     variables = {one.name.upper() for one in job.env}
     if _INTERNET in names or {"HTTPS_PROXY", "HTTP_PROXY"} & variables:
         return
-    for path, words in _list_started_programs(job.command):
-        what = _describe_download(words, bool(names), variables)
+    for path, words in _list_programs_started_by_job_command(job.command):
+        what = _describe_command_download(words, bool(names), variables)
         if what:
             may = f"reaches only {', '.join(sorted(names))}" if names else "reaches no address outside it"
             message = f"'{what}' downloads, but the run {may}: it would fail after its wait in the queue"
@@ -56,7 +56,9 @@ def check_downloads(job: Job) -> Iterator[Problem]:
             return
 
 
-def _list_started_programs(command: tuple[str, ...]) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
+def _list_programs_started_by_job_command(
+    command: tuple[str, ...],
+) -> Iterator[tuple[tuple[str | int, ...], Sequence[str]]]:
     """Yield each program that a command starts: the path of its word in the spec, and its words."""
     script, found = read_script_commands(command)
     if script < 0:
@@ -66,7 +68,7 @@ def _list_started_programs(command: tuple[str, ...]) -> Iterator[tuple[tuple[str
         yield ("command", script), one.texts[strip_prefixes(one.texts).at :]
 
 
-def _describe_download(words: Sequence[str], has_egress: bool, variables: set[str]) -> str:
+def _describe_command_download(words: Sequence[str], has_egress: bool, variables: set[str]) -> str:
     """Return the words of a program up to what it downloads; empty if it downloads nothing."""
     if not words:
         return ""
@@ -77,7 +79,7 @@ def _describe_download(words: Sequence[str], has_egress: bool, variables: set[st
     if name in ("uv", "conda") and rest[:1] in (["pip"], ["env"]):  # treated like pip and conda
         name, shown, rest = {"uv": "pip"}.get(name, name), [name, rest[0]], rest[1:]
     if name in _BY_URL:
-        return _describe_url_download(name, rest, has_egress)
+        return _describe_curl_or_wget_download(name, rest, has_egress)
     plain = [word for word in rest if not word.startswith("-")]
     wanted = _PACKAGES.get(name)
     if wanted is None or (wanted and (not plain or plain[0] not in wanted)):
@@ -92,7 +94,7 @@ def _describe_download(words: Sequence[str], has_egress: bool, variables: set[st
     return " ".join([*shown, *plain[:1]])
 
 
-def _describe_url_download(name: str, rest: Sequence[str], has_egress: bool) -> str:
+def _describe_curl_or_wget_download(name: str, rest: Sequence[str], has_egress: bool) -> str:
     """Return what curl or wget downloads, not counting the pod itself and services of the cluster."""
     for word in rest:
         found = _URL.search(word)

@@ -20,7 +20,7 @@ def build_elastic_options(elastic: ElasticLimits) -> tuple[str, ...]:
     return f"--nnodes={elastic.least}:{elastic.most}", f"--max-restarts={elastic.restarts}"
 
 
-def build_rendezvous_env(job: Job) -> tuple[EnvVar, ...]:
+def build_elastic_rendezvous_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of the rendezvous: the first worker's torchrun keeps the list of workers.
 
     The others wait for it, and for the minimum number of workers, as long as pods may take to start; torchrun

@@ -8,7 +8,7 @@ from gangplan.findings import Problem
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.flags import mpi_family_of, read_mpi_flags
 from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher
-from gangplan.plan.reach import explain_broken_launch, ssh_component_of
+from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
 from gangplan.plan.words import TEMPLATE_EXPRESSION, VARIABLE_REFERENCE
 from gangplan.rules.pods import ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
@@ -35,7 +35,7 @@ def check_env_values(job: Job) -> Iterator[Problem]:
             yield Problem(path, f"{variable.name} {what}", "Remove it.", ENV_RESERVED)
 
 
-def check_per_pod_variables(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
+def check_per_pod_variables_on_launcher(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
     """Yield a problem for each per-pod variable whose value on the launcher would reach all ranks.
 
     It gets there through the program that starts the ranks or through an option. MPICH's and Intel MPI's
@@ -87,4 +87,4 @@ def _explain_broken_mca_parameter(job: Job, variable: EnvVar) -> str:
     if family not in ("OpenMPI4", "OpenMPI5") or not variable.name.startswith(("OMPI_MCA_", "PRTE_MCA_")):
         return ""
     way = ssh_component_of(MPI_LAUNCHERS[family].style)
-    return explain_broken_launch(variable.name, variable.value, job.image.ssh.port, way)
+    return explain_broken_mpi_launch(variable.name, variable.value, job.image.ssh.port, way)

@@ -31,7 +31,7 @@ def build_launcher_env(job: Job) -> tuple[EnvVar, ...]:
 
     The job's own override the defaults.
     """
-    hidden = [_build_hidden_gpus_variable(*START_ORIGINS)] if needs_hidden_gpus(job) else []
+    hidden = [_build_hidden_gpus_variable(*START_ORIGINS)] if needs_gpus_hidden_from_launcher(job) else []
     return _merge_default_env(job, (*_build_mpi_family_env(job), *build_traffic_env(job), *hidden))
 
 
@@ -50,7 +50,7 @@ def build_worker_env(job: Job) -> tuple[EnvVar, ...]:
     return _merge_default_env(job, (*([] if job.uses_mpi else build_traffic_env(job)), *hidden, *told))
 
 
-def build_container_env(job: Job, container: SideContainer) -> tuple[EnvVar, ...]:
+def build_side_container_env(job: Job, container: SideContainer) -> tuple[EnvVar, ...]:
     """Return the variables of a setup container or sidecar: the job's and its own, which win.
 
     It has asked for no GPU, so it must not see those of its node, which may belong to other runs.
@@ -62,7 +62,7 @@ def build_container_env(job: Job, container: SideContainer) -> tuple[EnvVar, ...
     return _merge_own_env_variables(_merge_default_env(job, hidden), container.env, container.place, asked)
 
 
-def needs_hidden_gpus(job: Job) -> bool:
+def needs_gpus_hidden_from_launcher(job: Job) -> bool:
     """Return whether a dedicated launcher runs on a GPU node, whose GPUs it must not see because it has none.
 
     The MPI operator hides them by itself (v0.8.2, nvidiaDisableEnvVars).
@@ -250,7 +250,7 @@ def _list_mpi_family_values(job: Job) -> list[tuple[str, str]]:
             ("HYDRA_LAUNCHER", "ssh"),
             ("HYDRA_LAUNCHER_EXTRA_ARGS", _SSH_ARGS),
         ]
-    return _open_mpi_env(job)
+    return _build_open_mpi_env(job)
 
 
 def _list_intel_mpi_values(job: Job) -> list[tuple[str, str]]:
@@ -270,7 +270,7 @@ def _list_intel_mpi_values(job: Job) -> list[tuple[str, str]]:
     ]
 
 
-def _open_mpi_env(job: Job) -> list[tuple[str, str]]:
+def _build_open_mpi_env(job: Job) -> list[tuple[str, str]]:
     """Return the variables of Open MPI.
 
     Open MPI 4 reads what Trainer injects. Open MPI 5 reads none of it and would run on the launcher alone
@@ -299,6 +299,6 @@ def _build_elastic_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of an elastic run's rendezvous."""
     if job.elastic is None:
         return ()
-    from gangplan.plan.elastic import build_rendezvous_env  # few runs are elastic
+    from gangplan.plan.elastic import build_elastic_rendezvous_env  # few runs are elastic
 
-    return build_rendezvous_env(job)
+    return build_elastic_rendezvous_env(job)

@@ -11,7 +11,7 @@ from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, LauncherReading
 from gangplan.plan.launchers.prefixes import StrippedPrefixes
 from gangplan.plan.launchers.programs import LauncherStart
-from gangplan.plan.own_launcher import check_launcher_options
+from gangplan.plan.own_launcher import check_user_launcher_options
 from gangplan.plan.problems import format_flow_list
 from gangplan.rules.commands import (
     COMMAND_NO_PROGRAM,
@@ -27,7 +27,7 @@ def check_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]
     if not job.uses_mpi or found:
         yield from _find_ineffective_mpi_options(job, found)
         return
-    yield from _map_by(job)
+    yield from _find_hydra_layout_problems(job)
     yield from _find_mpi_flag_problems(job)
 
 
@@ -50,7 +50,7 @@ def _find_ineffective_mpi_options(job: Job, found: list[FoundLauncher]) -> Itera
             yield Problem(("mpi", name), f"mpi.{name} has no effect: {why}", help, MPI_WITHOUT_EFFECT)
 
 
-def _map_by(job: Job) -> Iterator[Problem]:
+def _find_hydra_layout_problems(job: Job) -> Iterator[Problem]:
     """Yield problems of layouts that Hydra cannot express."""
     family = mpi_family_of(job)
     if family in ("OpenMPI4", "OpenMPI5") or job.map_by in ("slot", "node"):
@@ -85,12 +85,12 @@ def _find_mpi_flag_problems(job: Job) -> Iterator[Problem]:
         )
         return
     reading = read_mpi_flags(job)
-    yield from _find_stray_flag_words(job, reading)
+    yield from _find_stray_mpi_flag_words(job, reading)
     families = frozenset({mpi_family_of(job) or ""})
     launch = FoundLauncher(
         LauncherStart(reading.launcher, 0, 0, reading.launcher.name, families), reading, StrippedPrefixes(0)
     )
-    for one in check_launcher_options(LauncherCall(job, launch)):
+    for one in check_user_launcher_options(LauncherCall(job, launch)):
         if one.rule == COMMAND_NO_PROGRAM and one.at == 0:
             continue
         path = ("mpi", "flags", min(max(one.at - 1, 0), len(job.mpi_flags) - 1))
@@ -106,7 +106,7 @@ def _find_mpi_flag_problems(job: Job) -> Iterator[Problem]:
                 yield Problem(("mpi", "flags", use.at - 1), message, "Keep one of them.", MPI_TWICE)
 
 
-def _find_stray_flag_words(job: Job, reading: LauncherReading) -> Iterator[Problem]:
+def _find_stray_mpi_flag_words(job: Job, reading: LauncherReading) -> Iterator[Problem]:
     """Yield problems of words that are not options: mpirun would take the first of them for the program."""
     if reading.unknown or reading.program == ("",):
         return

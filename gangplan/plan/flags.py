@@ -43,7 +43,7 @@ def is_binding_option(use: ParsedOption) -> bool:
     return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
 
 
-def list_forwarded_variables(job: Job) -> tuple[str, ...]:
+def list_open_mpi_forwarded_variables(job: Job) -> tuple[str, ...]:
     """Return the variables that Open MPI must pass on, because sshd passes on none of the container's.
 
     MPICH and Intel MPI carry the launcher's environment by themselves. Variables with a value per pod come
@@ -53,7 +53,9 @@ def list_forwarded_variables(job: Job) -> tuple[str, ...]:
     return ("PATH", "LD_LIBRARY_PATH", *shared, *list_exported_variables(job))
 
 
-def build_export_options(job: Job, reading: LauncherReading, names: tuple[str, ...]) -> Iterator[str]:
+def build_open_mpi_export_options(
+    job: Job, reading: LauncherReading, names: tuple[str, ...]
+) -> Iterator[str]:
     """Yield -x for each of the names that the options do not carry yet (Open MPI only)."""
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
         return
@@ -63,7 +65,7 @@ def build_export_options(job: Job, reading: LauncherReading, names: tuple[str, .
             yield from ("-x", name)
 
 
-def build_own_options(job: Job) -> tuple[str, ...]:
+def build_own_mpirun_options(job: Job) -> tuple[str, ...]:
     """Return gangplan's mpirun options before the user's flags: ranks, binding, layout and variables.
 
     An option that the flags contain is left out: Open MPI 5 and Hydra end a run whose option appears twice,
@@ -78,7 +80,12 @@ def build_own_options(job: Job) -> tuple[str, ...]:
     # Pods of one node see the same cores, so binding would put their ranks on top of each other.
     binding = () if binds else ("--bind-to", job.bind_to)
     mapping = () if has & {"map", "per-host"} else ("--map-by", job.map_by)
-    return (*count, *binding, *mapping, *build_export_options(job, flags, list_forwarded_variables(job)))
+    return (
+        *count,
+        *binding,
+        *mapping,
+        *build_open_mpi_export_options(job, flags, list_open_mpi_forwarded_variables(job)),
+    )
 
 
 def _build_hydra_options(job: Job, has: set[str], binds: bool) -> Iterator[str]:

@@ -46,7 +46,7 @@ def drop_option(use: ParsedOption) -> WordEdit:
     return WordEdit(use.at, use.end)
 
 
-def replace_option_value(use: ParsedOption, value: str) -> WordEdit:
+def replace_launcher_option_value(use: ParsedOption, value: str) -> WordEdit:
     """Return an edit that gives an option another value."""
     if use.value_at == use.at:
         glue = "=" if use.spelled.startswith("--") or len(use.spelled) > 2 else ""

@@ -11,7 +11,7 @@ from gangplan.model.backend import SCHEDULE_LABEL as SCHEDULE_LABEL
 from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
 from gangplan.model.job import HASH_PLACEHOLDER as HASH_PLACEHOLDER
 from gangplan.model.job import ResolvedRole
-from gangplan.objects import Body, dump
+from gangplan.objects import Body, dump_object_as_block_yaml
 from gangplan.plan.layout import RunLayout
 
 # A stand-in for the suffix of a name that a schedule creates: the UTC time of its start.
@@ -27,7 +27,7 @@ _TOP = re.compile(r"\n(?!- )[^ \n]")
 _LONGEST = 63
 
 
-def compute_name_budget(
+def compute_run_name_budget(
     layout: RunLayout, roles: Sequence[ResolvedRole] = (), backend: Backend = TRAINJOB
 ) -> int:
     """Return the length of the longest run name that yields legal pod names.
@@ -54,29 +54,35 @@ def is_hashed_kind(kind: str | None) -> bool:
     return kind in BACKEND_BY_HOLDER or kind in BACKEND_BY_KIND or kind == "ConfigMap"
 
 
-def hash_content(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
+def hash_content_for_run_name(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
     """Return the hash in a run's name, of the run number and everything that must not change during the run.
 
     It covers the whole runtime, the files that come with the run, and what Trainer makes immutable in the
     TrainJob (2.2 and later: runtimeRef, trainer, activeDeadlineSeconds). Metadata and network policies may
-    change without a new run. `texts` are the objects as `dump` writes them, if they are written already.
+    change without a new run. `texts` are the objects as `dump_object_as_block_yaml` writes them, if they are written already.
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
     for index, body in enumerate(bodies):
         if is_hashed_kind(body["kind"]):
             has_text = texts and "spec" in body
             digest.update(
-                (_extract_spec_text(body, texts[index]) if has_text else _dump_fixed_fields(body)).encode()
+                (
+                    _extract_text_for_run_name_hash(body, texts[index])
+                    if has_text
+                    else _dump_fixed_fields(body)
+                ).encode()
             )
     return digest.hexdigest()
 
 
 def _dump_fixed_fields(body: Body) -> str:
     """Return the fields of an object that must not change, as text."""
-    return dump({"kind": body["kind"], **{name: body[name] for name in FIXED_FIELDS if name in body}})
+    return dump_object_as_block_yaml(
+        {"kind": body["kind"], **{name: body[name] for name in FIXED_FIELDS if name in body}}
+    )
 
 
-def _extract_spec_text(body: Body, text: str) -> str:
+def _extract_text_for_run_name_hash(body: Body, text: str) -> str:
     """Return the same for an object with a spec, cut out of its text, which has the same lines."""
     begin = _SPEC.search(text)
     if begin is None:

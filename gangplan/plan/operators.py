@@ -24,7 +24,7 @@ _OWN = frozenset(
 )
 
 
-def propose_command_help(
+def propose_sound_command_help(
     job: Job, words: Sequence[str], otherwise: str, is_sound: SoundnessCheck | None
 ) -> str:
     """Return a help that proposes these words as the command if that is sound, and the other text if not."""
@@ -34,7 +34,7 @@ def propose_command_help(
     return otherwise
 
 
-def check_shell_operators(
+def check_command_shell_operators(
     job: Job, code: set[int], is_sound: SoundnessCheck | None = None
 ) -> Iterator[Problem]:
     """Yield the first operator that is a word of its own; `code` are indexes of words that are code."""
@@ -49,7 +49,7 @@ def check_shell_operators(
     )
     message = f"'{words[found[0]]}' is a shell operator, but no shell runs the command: the program would get it as an argument"
     otherwise = "Run it with a shell: bash, -c, and the script as one word."
-    help = propose_command_help(job, ("bash", "-c", script), otherwise, is_sound)
+    help = propose_sound_command_help(job, ("bash", "-c", script), otherwise, is_sound)
     yield Problem(("command", found[0]), message, help, COMMAND_SHELL)
 
 
@@ -60,7 +60,7 @@ def _is_operator(words: Sequence[str], index: int) -> bool:
     return _LIKELY.fullmatch(word) is not None and not before.startswith("-")
 
 
-def check_privilege_prefixes(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+def check_command_privilege_prefixes(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
     """Yield problems of sudo and similar prefixes, which need rights that no container of a run may gain."""
     words, peeled = job.command, strip_prefixes(job.command)
     places = [*peeled.via, peeled.at]
@@ -72,7 +72,7 @@ def check_privilege_prefixes(job: Job, is_sound: SoundnessCheck | None = None) -
             f"{name} changes the user or its rights, which no container of a run may do: nothing would start"
         )
         right = (*words[:place], *words[places[number + 1] :]) if number + 1 < len(places) else ()
-        help = propose_command_help(
+        help = propose_sound_command_help(
             job, right, f"Start the program without {name}.", is_sound if right else None
         )
         yield Problem(("command", place), message, help, COMMAND_PREFIX)

@@ -8,36 +8,36 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import EnvVar, Job, ResolvedRole
 from gangplan.plan.command import build_final_command
-from gangplan.plan.downloads import check_downloads
+from gangplan.plan.downloads import check_command_downloads
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
-from gangplan.plan.started_by import check_outer_program
+from gangplan.plan.started_by import check_outer_launch_program
 from gangplan.plan.words import check_command_words
 
 
-def check_other_commands(job: Job) -> Iterator[Problem]:
+def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
     """Yield problems at the words of each command of their own and at each variable.
 
     Without a command of its own, a role uses the job's, which is checked once.
     """
     for other in job.others:
-        for one in _find_other_command_problems(job, other) if other.argv else ():
+        for one in _find_role_or_step_command_problems(job, other) if other.argv else ():
             if one.path[0] == "command":
                 yield dataclasses.replace(one, path=(*other.place, *one.path))
         fabric = dataclasses.replace(job.fabric, networks=(), interfaces=(), access=job.access_of(other.name))
         alone = dataclasses.replace(job, gpus=_count_requested_gpus(other), workers=1, slots=1, fabric=fabric)
-        yield from _find_other_setting_problems(
+        yield from _find_role_or_step_setting_problems(
             alone, other.env, other.place, "step" if other.step else other.name
         )
     for container in job.containers:
         alone = dataclasses.replace(job, gpus=0, workers=1, slots=1, command=container.argv)
-        for one in check_downloads(alone) if container.argv else ():
+        for one in check_command_downloads(alone) if container.argv else ():
             yield dataclasses.replace(one, path=(*container.place, *one.path))
         what = "sidecar" if container.is_sidecar else "setup container"
-        yield from _find_other_setting_problems(alone, container.env, container.place, what)
+        yield from _find_role_or_step_setting_problems(alone, container.env, container.place, what)
 
 
-def _find_other_command_problems(job: Job, other: ResolvedRole) -> Iterator[Problem]:
+def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterator[Problem]:
     """Yield the problems of a role's or step's command.
 
     A role starts its command as workers do. A step runs alone, so any launcher may start ranks in its pod.
@@ -49,15 +49,15 @@ def _find_other_command_problems(job: Job, other: ResolvedRole) -> Iterator[Prob
         yield from build_final_command(alone).problems
     else:
         yield from check_command_words(alone)
-        yield from check_outer_program(alone)
-        yield from check_downloads(alone)
+        yield from check_outer_launch_program(alone)
+        yield from check_command_downloads(alone)
 
 
 def _count_requested_gpus(other: ResolvedRole) -> int:
     return dict(other.resources.devices).get(other.pool.gpu, 0)
 
 
-def _find_other_setting_problems(
+def _find_role_or_step_setting_problems(
     alone: Job, env: tuple[EnvVar, ...], place: FieldPath, pod: str
 ) -> Iterator[Problem]:
     """Yield variables that contradict what is known about a pod without ranks, treated as its own job."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from gangplan.model.version import parse_version
 from gangplan.plan.counts import check_launcher_counts
 from gangplan.plan.flags import mpi_family_of
-from gangplan.plan.launch import LauncherCall, drop_option, replace_option_value
+from gangplan.plan.launch import LauncherCall, drop_option, replace_launcher_option_value
 from gangplan.plan.launchers import MPI_LAUNCHERS, ParsedOption, read_launcher_words
 from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.plan.problems import WordEdit, WordProblem
-from gangplan.plan.reach import explain_broken_launch, is_default_parameter, ssh_component_of
-from gangplan.plan.reserved import is_reserved_variable, reserved_variable_of
+from gangplan.plan.reach import explain_broken_mpi_launch, is_default_mca_parameter, ssh_component_of
+from gangplan.plan.reserved import find_reserved_mca_variable, is_reserved_variable
 from gangplan.rules.commands import (
     COMMAND_HOSTS,
     COMMAND_NO_PROGRAM,
@@ -33,32 +33,32 @@ _OLD_BINDING = frozenset({"bind-to-core", "bind-to-socket"})
 _SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
 
 
-def check_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
+def check_user_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield the problems in the options of a launcher that may run here."""
     reading = kept.found.reading
     for use in reading.uses:
         if not use.option.name:
-            yield _build_unknown_option_problem(kept, use)
+            yield _build_unknown_launcher_option_problem(kept, use)
         elif use.is_short:
-            yield _build_value_count_problem(use, kept)
+            yield _build_option_value_count_problem(use, kept)
         else:
-            yield from _find_option_problems(kept, use)
-    yield from _find_repeated_options(kept)
+            yield from _find_launcher_option_problems(kept, use)
+    yield from _find_repeated_launcher_options(kept)
     glued = [use for use in reading.of("parameter") if len(use.values) == 2 and "=" in use.value]
     for use in glued:
-        yield _build_glued_value_problem(kept, use)
+        yield _build_glued_option_value_problem(kept, use)
     is_told = glued or reading.unknown or any(reading.of("file", "nothing"))
     if len(reading.programs) < reading.parts and not is_told:
         message = f"{kept.name} has no program to run"
         yield WordProblem(COMMAND_NO_PROGRAM, reading.at, message, "Add the program and its arguments.")
     for begin, _ in () if glued else reading.programs:
         if reading.words[begin].isdigit():
-            yield _build_stray_number_problem(kept, begin)
+            yield _build_number_as_program_problem(kept, begin)
     yield from _find_deepspeed_ssh_problem(kept)
     yield from check_launcher_counts(kept)
 
 
-def _build_glued_value_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
+def _build_glued_option_value_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     """Return the problem of a parameter and its value in one word: the next word is taken for the value."""
     name, _, value = use.value.partition("=")
     taken = f", so {use.values[1]} is taken for the value" if use.values[1] else ""
@@ -71,7 +71,7 @@ def _build_glued_value_problem(kept: LauncherCall, use: ParsedOption) -> WordPro
     )
 
 
-def _build_stray_number_problem(kept: LauncherCall, begin: int) -> WordProblem:
+def _build_number_as_program_problem(kept: LauncherCall, begin: int) -> WordProblem:
     """Return the problem of a number in place of the program, because an option takes fewer words."""
     message = f"{kept.name} would take {kept.found.reading.words[begin]} for the program"
     return WordProblem(
@@ -91,7 +91,7 @@ def _find_deepspeed_ssh_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     yield WordProblem(LAUNCHER_DEEPSPEED, start.begin, message, hint)
 
 
-def _find_repeated_options(kept: LauncherCall) -> Iterator[WordProblem]:
+def _find_repeated_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of options that the launcher accepts only once or not together."""
     launcher = kept.found.start.launcher
     for only in launcher.once:
@@ -105,7 +105,7 @@ def _find_repeated_options(kept: LauncherCall) -> Iterator[WordProblem]:
                 yield WordProblem(COMMAND_OPTION, use.at, message, "Keep one of them.", drop_option(use))
 
 
-def _build_value_count_problem(use: ParsedOption, kept: LauncherCall) -> WordProblem:
+def _build_option_value_count_problem(use: ParsedOption, kept: LauncherCall) -> WordProblem:
     what = "two values" if use.option.words == 2 else "a value" if use.option.words else "no value"
     return WordProblem(
         rule=COMMAND_OPTION,
@@ -115,7 +115,7 @@ def _build_value_count_problem(use: ParsedOption, kept: LauncherCall) -> WordPro
     )
 
 
-def _build_unknown_option_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
+def _build_unknown_launcher_option_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     """Return the problem of an option that the launcher lacks: one of another family, or a typo."""
     launcher, name = kept.found.start.launcher, use.spelled.lstrip("-")
     if launcher.kind == "mpi":
@@ -126,7 +126,7 @@ def _build_unknown_option_problem(kept: LauncherCall, use: ParsedOption) -> Word
                 rule=COMMAND_OPTION,
                 at=use.at,
                 message=message,
-                hint=_suggest_equivalent_option(kept, name),
+                hint=_suggest_equivalent_mpi_option(kept, name),
                 edit=None,
             )
     near = difflib.get_close_matches(name, launcher.options, 1, 0.7)
@@ -141,7 +141,7 @@ def _build_unknown_option_problem(kept: LauncherCall, use: ParsedOption) -> Word
     )
 
 
-def _suggest_equivalent_option(kept: LauncherCall, name: str) -> str:
+def _suggest_equivalent_mpi_option(kept: LauncherCall, name: str) -> str:
     """Return a help with the equivalent option of the image's MPI."""
     is_hydra = kept.found.start.launcher.style == "hydra"
     slots = kept.job.slots
@@ -161,14 +161,14 @@ def _suggest_equivalent_option(kept: LauncherCall, name: str) -> str:
     return (to_hydra if is_hydra else to_open).get(name, "Remove it.")
 
 
-def _find_option_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+def _find_launcher_option_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield the problems of one option, by what it decides."""
     role = use.option.role
     is_rank_file = role == "map" and use.value.lower().startswith("rankfile")
     if role == "hosts" or is_rank_file or (role == "hostfile" and not _is_ours(kept, use)):
-        yield _build_named_hosts_problem(kept, use)
+        yield _build_launcher_named_hosts_problem(kept, use)
     elif role in ("parameter", "env"):
-        yield from _find_reserved_name_problem(kept, use)
+        yield from _find_reserved_name_in_launcher_option(kept, use)
     elif role == "root":
         message = f"{use.spelled} has no effect: ranks never run as root here"
         yield WordProblem(COMMAND_ROOT, use.at, message, "Remove it.", drop_option(use))
@@ -183,9 +183,9 @@ def _find_option_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[Wor
             RANKS_MISMATCH, use.at, message, "Remove it, or launcher.runsRanks.", drop_option(use)
         )
     elif use.option.name in _OLD_BINDING and kept.found.start.launcher.style == "openmpi":
-        yield _build_old_binding_problem(kept, use)
+        yield _build_old_mpi_binding_option_problem(kept, use)
     elif role == "extra":
-        yield from _find_mpi_args_problems(kept, use)
+        yield from _find_horovodrun_mpi_args_problems(kept, use)
     elif role == "file":
         message = (
             f"{use.spelled} {use.value} hides options that gangplan must know to prove that the run starts"
@@ -206,13 +206,13 @@ def _find_option_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[Wor
             use.at,
             message,
             f"Write {use.spelled} {port}.",
-            replace_option_value(use, str(port)),
+            replace_launcher_option_value(use, str(port)),
         )
     if len(use.option.name) > 1 and not use.spelled.startswith("--"):
-        yield from _find_one_dash_problem(kept, use)
+        yield from _find_one_dash_option_problem(kept, use)
 
 
-def _build_old_binding_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
+def _build_old_mpi_binding_option_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     """Return the problem of an old binding option.
 
     Open MPI 4 ends if one meets a policy from the environment, which every run has.
@@ -224,7 +224,7 @@ def _build_old_binding_problem(kept: LauncherCall, use: ParsedOption) -> WordPro
     )
 
 
-def _find_mpi_args_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+def _find_horovodrun_mpi_args_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield problems of options that horovodrun passes to mpirun in one word: hosts and reserved names break
     the launch there too."""
     family = mpi_family_of(kept.job)
@@ -234,11 +234,11 @@ def _find_mpi_args_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[W
         words = ("mpirun", "")
     inner = read_launcher_words(MPI_LAUNCHERS[family or "OpenMPI4"], words, 0)
     for one in inner.of("hosts", "hostfile", "parameter", "env", "agent"):
-        for problem in _find_option_problems(kept, one):
+        for problem in _find_launcher_option_problems(kept, one):
             yield WordProblem(problem.rule, use.value_at, problem.message, "Remove it.", drop_option(use))
 
 
-def _find_one_dash_problem(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+def _find_one_dash_option_problem(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield a problem of a long name that needs two dashes.
 
     Some names do from Open MPI 5.0.10 on; for prterun, all but -np do.
@@ -269,7 +269,7 @@ def _is_ours(kept: LauncherCall, use: ParsedOption) -> bool:
     return use.value == ours
 
 
-def _build_named_hosts_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
+def _build_launcher_named_hosts_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:
     message = (
         f"{use.spelled} {use.value} names hosts, but the run's hosts are only known when it starts;"
         f" gangplan hands them to {kept.name}"
@@ -277,21 +277,23 @@ def _build_named_hosts_problem(kept: LauncherCall, use: ParsedOption) -> WordPro
     return WordProblem(COMMAND_HOSTS, use.at, message, "Remove it.", drop_option(use))
 
 
-def _find_reserved_name_problem(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+def _find_reserved_name_in_launcher_option(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
     """Yield a problem of an option that sets a reserved name of the launch."""
     name, _, value = use.value.partition("=")
     value = use.values[1] if len(use.values) > 1 else value
-    what = explain_broken_launch(
+    what = explain_broken_mpi_launch(
         name, value, kept.job.image.ssh.port, ssh_component_of(kept.found.start.launcher.style)
     )
     if what:
         message = f"{use.spelled} {name} {value} {what}"
         yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))
         return
-    if use.option.role == "parameter" and is_default_parameter(name, value):
+    if use.option.role == "parameter" and is_default_mca_parameter(name, value):
         return
     variable = (
-        reserved_variable_of(name) if use.option.role == "parameter" else name * is_reserved_variable(name)
+        find_reserved_mca_variable(name)
+        if use.option.role == "parameter"
+        else name * is_reserved_variable(name)
     )
     if variable:
         message = f"{use.spelled} {name} sets {variable}, which gangplan sets for every run; a value of your own would break the launch"

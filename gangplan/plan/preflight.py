@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.job import Job
-from gangplan.plan.flags import build_own_options
+from gangplan.plan.flags import build_own_mpirun_options
 
 
 def build_preflight_words(job: Job) -> tuple[str, ...]:
     """Return mpirun's arguments for the preflight: options, program and plan; empty without a preflight."""
     if not job.image.preflight:
         return ()
-    return (*build_own_options(job), *job.mpi_flags, job.image.preflight, *_list_preflight_options(job))
+    return (
+        *build_own_mpirun_options(job),
+        *job.mpi_flags,
+        job.image.preflight,
+        *_list_preflight_options(job),
+    )
 
 
 def _list_preflight_options(job: Job) -> Iterator[str]:

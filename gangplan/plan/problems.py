@@ -50,7 +50,7 @@ def is_pasteable(words: Sequence[str]) -> bool:
     return bool(words) and letters.isprintable() and len(format_flow_list(words)) <= _LONGEST
 
 
-def correct_command(
+def correct_launcher_words_in_command(
     command: Sequence[str], found: FoundLauncher, edits: Sequence[WordEdit]
 ) -> tuple[str, ...] | None:
     """Return the command with a launcher's words changed; None if its script is nested too deeply."""

@@ -13,15 +13,15 @@ from gangplan.plan.launchers import (
 from gangplan.plan.launchers.training import TORCHRUN
 
 
-def extract_program(found: FoundLauncher) -> tuple[str, ...]:
+def extract_launched_program(found: FoundLauncher) -> tuple[str, ...]:
     """Return the program that a launcher starts, as a command of its own; empty if it is unknown."""
     reading, kind = found.reading, found.start.launcher.kind
     words = reading.program
     if kind == "foreign":
         words = (
-            _find_likely_program(found)
+            _find_likely_program_of_foreign_launcher(found)
             if found.start.name not in OPAQUE_LAUNCHERS
-            else _find_opaque_program(found)
+            else _find_opaque_launched_program(found)
         )
     if not words or kind in ("mpi", "horovod", "foreign"):
         return words
@@ -30,7 +30,7 @@ def extract_program(found: FoundLauncher) -> tuple[str, ...]:
     return words if any(reading.of("no-python")) or not words[0].endswith(".py") else ("python", *words)
 
 
-def _find_likely_program(found: FoundLauncher) -> tuple[str, ...]:
+def _find_likely_program_of_foreign_launcher(found: FoundLauncher) -> tuple[str, ...]:
     """Return the words from the first certain program on: tables of foreign launchers are incomplete."""
     words = found.reading.words
     for index in range(found.start.at + 1, len(words)):
@@ -48,7 +48,7 @@ def _find_likely_program(found: FoundLauncher) -> tuple[str, ...]:
     return found.reading.program
 
 
-def _find_opaque_program(found: FoundLauncher) -> tuple[str, ...]:
+def _find_opaque_launched_program(found: FoundLauncher) -> tuple[str, ...]:
     """Return torchtune's command without torchrun's options, or the script that Lightning's launchers start.
 
     The script is the first Python file that is certainly not an option's value.

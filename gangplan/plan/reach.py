@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gangplan.plan.reserved import reserved_variable_of
+from gangplan.plan.reserved import find_reserved_mca_variable
 
 # Parameters by framework of Open MPI 4.1.8 (`ompi_info --all --level 9`: plm, rmaps, orte) and PRRTE 3.0.
 _AGENTS = frozenset({"plm_rsh_agent", "plm_ssh_agent", "orte_rsh_agent", "pls_rsh_agent"})
@@ -18,7 +18,7 @@ _QUIET = re.compile(
 _BEGINNINGS = ("OMPI_MCA_", "PRTE_MCA_")
 
 
-def explain_broken_launch(name: str, value: str, port: int, component: str) -> str:
+def explain_broken_mpi_launch(name: str, value: str, port: int, component: str) -> str:
     """Return how a parameter, given by its name or as a variable, breaks the launch; mostly an empty text.
 
     `component` is the MPI's name for its launch over SSH: Open MPI 4 ends at `plm ssh`, Open MPI 5 at `plm
@@ -26,7 +26,7 @@ def explain_broken_launch(name: str, value: str, port: int, component: str) -> s
     """
     for beginning in _BEGINNINGS:
         name = name.removeprefix(beginning)
-    if name in _AGENTS and not _is_ssh(value, port):
+    if name in _AGENTS and not _is_harmless_mpi_ssh_agent(value, port):
         return "changes how the workers are reached, which accept only SSH"
     if name == "plm" and not _has_ssh(value, component):
         return "disables SSH, the only way to reach the workers"
@@ -37,9 +37,9 @@ def explain_broken_launch(name: str, value: str, port: int, component: str) -> s
     return ""
 
 
-def is_default_parameter(name: str, value: str) -> bool:
+def is_default_mca_parameter(name: str, value: str) -> bool:
     """Return whether a parameter repeats what every run sets anyway, as scripts for clouds do."""
-    return reserved_variable_of(name).endswith("_no_tree_spawn") and value.lower() in (
+    return find_reserved_mca_variable(name).endswith("_no_tree_spawn") and value.lower() in (
         "1",
         "true",
         "yes",
@@ -56,7 +56,7 @@ def _has_ssh(value: str, component: str) -> bool:
     return (component in value.removeprefix("^").split(",")) != value.startswith("^")
 
 
-def _is_ssh(value: str, port: int) -> bool:
+def _is_harmless_mpi_ssh_agent(value: str, port: int) -> bool:
     """Return whether an agent is ssh with only harmless options; colons separate several agents."""
     program, _, options = value.partition(":")[0].strip().partition(" ")
     if program.rpartition("/")[2] != "ssh":

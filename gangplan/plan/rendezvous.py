@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.problems import WordEdit, WordProblem
-from gangplan.plan.program import extract_program
+from gangplan.plan.program import extract_launched_program
 from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_UNSET
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
 
-def is_from_trainer(kept: LauncherCall, use_at: int) -> bool:
+def is_word_made_of_run_variables(kept: LauncherCall, use_at: int) -> bool:
     """Return whether a script's word consists of variables that Trainer, the job or the script sets."""
     script = kept.found.script
     if script is None or use_at >= len(script.words) or not script.words[use_at].is_open:
@@ -24,7 +24,7 @@ def is_from_trainer(kept: LauncherCall, use_at: int) -> bool:
     return bool(names) and all(name.startswith("PET_") or name in known for name in names)
 
 
-def check_rendezvous_options(kept: LauncherCall) -> Iterator[WordProblem]:
+def check_launcher_rendezvous_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield options that set the rendezvous or a worker's number.
 
     Trainer passes both; deepspeed finds them out.
@@ -41,7 +41,7 @@ def check_rendezvous_options(kept: LauncherCall) -> Iterator[WordProblem]:
     has_endpoint = any(use.option.name == "rdzv-endpoint" for use in reading.of("rendezvous"))
     for use in reading.of("rendezvous"):
         name, value = use.option.name, use.value
-        if is_from_trainer(kept, use.value_at) or (
+        if is_word_made_of_run_variables(kept, use.value_at) or (
             name == "rdzv-backend" and (value == "static" or single or has_endpoint)
         ):
             continue
@@ -72,7 +72,7 @@ _ELSEWHERE = re.compile(
 _PLAIN_ROLES = frozenset({"", "port"})
 
 
-def check_unset_values(kept: LauncherCall) -> Iterator[WordProblem]:
+def check_unset_launcher_option_values(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield options of a launcher in a script whose value is another system's variable, empty here."""
     script = kept.found.script
     known = {variable.name for variable in kept.job.env} | set(script.sets if script else ())
@@ -86,12 +86,12 @@ def check_unset_values(kept: LauncherCall) -> Iterator[WordProblem]:
             yield WordProblem(COMMAND_UNSET, use.at, message, "Remove it.", WordEdit(use.at, use.end))
 
 
-def check_accelerate(kept: LauncherCall) -> Iterator[WordProblem]:
+def check_accelerate_launch(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a problem of accelerate, which ignores Trainer's variables: a script must pass them."""
     job, reading = kept.job, kept.found.reading
     if job.workers == 1:
         return
-    told = {use.option.name for use in reading.uses if is_from_trainer(kept, use.value_at)}
+    told = {use.option.name for use in reading.uses if is_word_made_of_run_variables(kept, use.value_at)}
     if (
         {"machine-rank", "main-process-ip"} <= told
         and any(reading.of("workers"))
@@ -99,7 +99,7 @@ def check_accelerate(kept: LauncherCall) -> Iterator[WordProblem]:
     ):
         return
     message = f"accelerate does not know about the run's {job.workers} workers: each would train alone"
-    program = extract_program(kept.found)
+    program = extract_launched_program(kept.found)
     edit = (
         WordEdit(kept.found.start.begin, len(reading.words), program)
         if program and not _has_other_accelerate_options(kept)

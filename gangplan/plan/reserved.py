@@ -19,7 +19,7 @@ def is_launcher_variable(name: str) -> bool:
     return name in _NEEDED or name.startswith(_LAUNCH)
 
 
-def reserved_variable_of(parameter: str) -> str:
+def find_reserved_mca_variable(parameter: str) -> str:
     """Return the reserved variable that sets the same MCA parameter; an empty text for other parameters."""
     for beginning in ("OMPI_MCA_", "PRTE_MCA_"):
         if beginning + parameter in RESERVED_ENV:

@@ -15,7 +15,7 @@ from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.problems import format_flow_list, is_pasteable
-from gangplan.plan.settings import VariableSetting, find_settings
+from gangplan.plan.settings import VariableSetting, find_launch_variable_settings
 from gangplan.plan.traffic import POD_INTERFACE
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
@@ -23,12 +23,14 @@ from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN
 Judge = Callable[[Job, VariableSetting], Problem | None]
 
 
-def check_settings(
+def check_launch_variable_settings(
     job: Job, found: Sequence[FoundLauncher], is_sound: SoundnessCheck | None = None
 ) -> Iterator[Problem]:
     """Yield the problems of a job's settings, each at the field that sets it."""
     wrong = [
-        (setting, problem) for setting in find_settings(job, found) for problem in check_setting(job, setting)
+        (setting, problem)
+        for setting in find_launch_variable_settings(job, found)
+        for problem in check_setting(job, setting)
     ]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
     right = without(job.command, set_there) if set_there else ()

@@ -46,23 +46,25 @@ class VariableSetting:
         return self.spelled or self.name
 
 
-def find_settings(job: Job, found: Sequence[FoundLauncher]) -> Iterator[VariableSetting]:
+def find_launch_variable_settings(job: Job, found: Sequence[FoundLauncher]) -> Iterator[VariableSetting]:
     """Yield all settings that a job makes itself, in the order of the fields."""
     for variable in job.env:
         if variable.is_plain:
             yield VariableSetting(variable.name, variable.value, ("env", variable.name))
     if job.uses_mpi and not found:
-        yield from _find_option_settings(read_mpi_flags(job), ("mpi", "flags"), -1)
+        yield from _find_launcher_option_settings(read_mpi_flags(job), ("mpi", "flags"), -1)
     for launch in found:
         if launch.script is None:
-            yield from _find_option_settings(launch.reading, ("command",), 0)
+            yield from _find_launcher_option_settings(launch.reading, ("command",), 0)
         else:
-            for one in _find_option_settings(launch.reading, (), 0):
+            for one in _find_launcher_option_settings(launch.reading, (), 0):
                 yield replace(one, path=("command", launch.script.at))
-    yield from _find_command_settings(job.command, bool(found))
+    yield from _find_command_variable_settings(job.command, bool(found))
 
 
-def _find_option_settings(reading: LauncherReading, at: FieldPath, shift: int) -> Iterator[VariableSetting]:
+def _find_launcher_option_settings(
+    reading: LauncherReading, at: FieldPath, shift: int
+) -> Iterator[VariableSetting]:
     """Yield the variables and parameters in a launcher's options; parameters get their names as variables."""
     for use in reading.of("env", "parameter"):
         name, value = use.value, " ".join(use.values[1:])
@@ -82,7 +84,7 @@ def _split_assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _find_command_settings(words: Sequence[str], has_launcher: bool) -> Iterator[VariableSetting]:
+def _find_command_variable_settings(words: Sequence[str], has_launcher: bool) -> Iterator[VariableSetting]:
     """Yield the variables set before a program as `env NAME=value`, and those that a script sets.
 
     If gangplan starts the launcher, each rank reads them; if the user does, the launcher reads them.

@@ -31,7 +31,7 @@ class RunSources:
         return _unpickle_no_sources, ()
 
 
-def collect_run_sources(workspace: Workspace, spec: Spec, cluster: str) -> RunSources | None:
+def collect_source_files_of_run(workspace: Workspace, spec: Spec, cluster: str) -> RunSources | None:
     """Return the files that a spec's run on a cluster comes from; None if one is missing."""
     catalog, team = workspace.catalog_document, workspace.teams.get(spec.source.team)
     if catalog is None or team is None:

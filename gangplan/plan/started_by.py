@@ -26,7 +26,7 @@ _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernpro
 _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
 
 
-def check_outer_program(job: Job) -> Iterator[Problem]:
+def check_outer_launch_program(job: Job) -> Iterator[Problem]:
     """Yield a problem of a program that would run on another host, or in a container that cannot start."""
     at = strip_prefixes(job.command).at
     name = program_name_of(job.command[at]) if at < len(job.command) else ""
@@ -46,7 +46,7 @@ def check_outer_program(job: Job) -> Iterator[Problem]:
         )
 
 
-def _is_outer(kept: LauncherCall, name: str) -> bool:
+def _is_outer_launch_program(kept: LauncherCall, name: str) -> bool:
     """Return whether the command itself starts with this program, which then has a finding of its own."""
     return any(
         program_name_of(word) == name
@@ -54,7 +54,7 @@ def _is_outer(kept: LauncherCall, name: str) -> bool:
     )
 
 
-def check_starting_programs(kept: LauncherCall) -> Iterator[WordProblem]:
+def check_programs_starting_launcher(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of a launcher that other programs start."""
     found, name = kept.found, kept.name
     at = found.peeled.at if found.script is None else 0
@@ -66,7 +66,11 @@ def check_starting_programs(kept: LauncherCall) -> Iterator[WordProblem]:
             message = f"what {first.text} starts is only known when the script runs"
             yield WordProblem(COMMAND_UNREADABLE, at, message, "Write the launcher itself, such as mpirun.")
     for one in found.through:
-        if one in USER_CHANGING_PROGRAMS and found.script is not None and not _is_outer(kept, one):
+        if (
+            one in USER_CHANGING_PROGRAMS
+            and found.script is not None
+            and not _is_outer_launch_program(kept, one)
+        ):
             message = f"{one} changes the user, which no container of a run may do: {name} would not start"
             yield WordProblem(COMMAND_PREFIX, at, message, f"Start {name} without {one}.")
         elif one in CONTAINER_PROGRAMS:

@@ -10,12 +10,16 @@ from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.launchers.foreign import TORCH_STARTERS
 from gangplan.plan.problems import WordEdit, WordProblem
-from gangplan.plan.program import extract_program
-from gangplan.plan.reach import explain_broken_launch, ssh_component_of
-from gangplan.plan.rendezvous import check_accelerate, check_rendezvous_options, check_unset_values
+from gangplan.plan.program import extract_launched_program
+from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
+from gangplan.plan.rendezvous import (
+    check_accelerate_launch,
+    check_launcher_rendezvous_options,
+    check_unset_launcher_option_values,
+)
 from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable
-from gangplan.plan.started_by import check_starting_programs
-from gangplan.plan.words import split_word
+from gangplan.plan.started_by import check_programs_starting_launcher
+from gangplan.plan.words import split_command_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,
     COMMAND_LAUNCHER,
@@ -35,16 +39,16 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     if wrong:
         yield from wrong
         return
-    yield from check_starting_programs(kept)
+    yield from check_programs_starting_launcher(kept)
     yield from _find_elastic_launch_problem(kept)
     yield from _find_nested_launch_problem(kept)
     yield from _find_launcher_prefix_problems(kept)
     yield from _find_unsplit_programs(kept)
     if kept.found.start.launcher.kind in ("torch", "deepspeed"):
-        yield from check_rendezvous_options(kept)
+        yield from check_launcher_rendezvous_options(kept)
     if kept.found.start.launcher.kind == "accelerate":
-        yield from check_accelerate(kept)
-    yield from check_unset_values(kept)
+        yield from check_accelerate_launch(kept)
+    yield from check_unset_launcher_option_values(kept)
 
 
 def _find_elastic_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
@@ -53,7 +57,7 @@ def _find_elastic_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
         return
     from gangplan.rules.elastic import ELASTIC_UNUSABLE  # few runs are elastic
 
-    program, start = extract_program(kept.found), kept.found.start
+    program, start = extract_launched_program(kept.found), kept.found.start
     edit = WordEdit(start.begin, len(kept.found.reading.words), program) if program else None
     message = f"{start.name} of the command does not know that the run is elastic"
     hint = "Write only the program; gangplan starts it with torchrun."
@@ -71,7 +75,7 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
         return
     if kind in ("torch", "accelerate") and is_torch:
         return
-    program = extract_program(kept.found)
+    program = extract_launched_program(kept.found)
     edit = WordEdit(start.begin, len(kept.found.reading.words), program) if program else None
     at = start.begin
     if kind == "mpi" and by_mpi:
@@ -85,7 +89,7 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
         return
     framework = job.image.framework
     if start.name in _QUEUES:
-        yield _build_batch_script_problem(kept, edit)
+        yield _build_submitted_batch_script_problem(kept, edit)
         return
     if framework in ONE_RANK_FRAMEWORKS:
         message = f"image '{job.image.name}' (framework {framework}) starts the command once on every worker, and {start.name} would start ranks of its own there"
@@ -108,7 +112,7 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     )
 
 
-def _build_batch_script_problem(kept: LauncherCall, edit: WordEdit | None) -> WordProblem:
+def _build_submitted_batch_script_problem(kept: LauncherCall, edit: WordEdit | None) -> WordProblem:
     """Return the problem of a command that hands a batch script to a scheduler.
 
     The script is not a program for a rank: it has the options of a job at its head, and starts the ranks
@@ -141,7 +145,7 @@ def _find_nested_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
             if (
                 one.script is None
                 and one.start.launcher.kind != "foreign"
-                and (program := extract_program(one))
+                and (program := extract_launched_program(one))
             ):
                 edit = WordEdit(begin + one.start.begin, end, program)
             yield WordProblem(COMMAND_NESTED, begin, message, "Remove one of the two launchers.", edit)
@@ -151,7 +155,7 @@ def _find_nested_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
 def _find_unsplit_programs(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of programs written as one word with their arguments."""
     for begin, _ in kept.found.reading.programs:
-        if split := split_word(kept.found.reading.words[begin]):
+        if split := split_command_word(kept.found.reading.words[begin]):
             message = f"'{kept.found.reading.words[begin]}' is one word with spaces: {kept.name} would look for a file of that name"
             yield WordProblem(
                 COMMAND_ONE_WORD, begin, message, "Split it.", WordEdit(begin, begin + 1, tuple(split))
@@ -171,7 +175,7 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
     given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
     way = ssh_component_of(found.start.launcher.style)
     for variable in sorted(given):
-        what = explain_broken_launch(variable, given[variable] or "", kept.job.image.ssh.port, way)
+        what = explain_broken_mpi_launch(variable, given[variable] or "", kept.job.image.ssh.port, way)
         if what and given[variable] and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
             yield WordProblem(
                 COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _build_unassign_edit(found, variable)

@@ -60,7 +60,12 @@ def _build_tcp_transport_env(job: Job) -> list[EnvVar]:
 
 def _build_fabric_env(job: Job) -> list[EnvVar]:
     """Return the variables of the pool's fabric, and those that keep other traffic off it."""
-    return [*_build_nccl_env(job), *_build_ucx_env(job), *_open_mpi(job), *_build_libfabric_env(job)]
+    return [
+        *_build_nccl_env(job),
+        *_build_ucx_env(job),
+        *_build_open_mpi_interface_env(job),
+        *_build_libfabric_env(job),
+    ]
 
 
 def _build_nccl_env(job: Job) -> Iterator[EnvVar]:
@@ -86,7 +91,7 @@ def _build_ucx_env(job: Job) -> Iterator[EnvVar]:
         yield _build_fabric_variable("UCX_NET_DEVICES", ",".join(cards), _build_rdma_field_origin("hcas"))
 
 
-def _open_mpi(job: Job) -> Iterator[EnvVar]:
+def _build_open_mpi_interface_env(job: Job) -> Iterator[EnvVar]:
     """Yield the interfaces of Open MPI: daemons use the pod's network, where the launcher is; ranks without
     UCX use the fabric's.
 

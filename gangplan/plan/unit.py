@@ -10,11 +10,11 @@ from gangplan.model.pods import build_origin_key
 from gangplan.plan.command import FinalCommand, build_final_command
 from gangplan.plan.environment import build_launcher_env, build_worker_env
 from gangplan.plan.layout import RunLayout, build_run_layout
-from gangplan.plan.names import DATED_SUFFIX, HASH_LENGTH, HASH_PLACEHOLDER, compute_name_budget
+from gangplan.plan.names import DATED_SUFFIX, HASH_LENGTH, HASH_PLACEHOLDER, compute_run_name_budget
 from gangplan.plan.sources import RunSources
 from gangplan.records import dataclass
 from gangplan.rules.core import NAME_TOO_LONG
-from gangplan.waivers import Subject, Waivers, excuse
+from gangplan.waivers import Subject, Waivers, apply_waivers_to_findings
 from gangplan.workspace import Spec
 
 
@@ -63,12 +63,12 @@ def plan_run(
     layout = build_run_layout(job)
     final = build_final_command(job)
     findings = [
-        *_check_name(job, layout, spec),
+        *_check_job_name_length(job, layout, spec),
         *_locate_command_problems(final, job, spec),
         *_check_role_and_step_commands(job, spec),
     ]
     if findings:
-        findings = excuse(findings, waivers, Subject.of(job))
+        findings = apply_waivers_to_findings(findings, waivers, Subject.of(job))
     if any(one.is_error for one in findings):
         return None, findings
     envs = build_launcher_env(job), build_worker_env(job)
@@ -76,9 +76,9 @@ def plan_run(
     return RunPlan(job, layout, launch, sources), findings
 
 
-def _check_name(job: Job, layout: RunLayout, spec: Spec) -> list[Finding]:
+def _check_job_name_length(job: Job, layout: RunLayout, spec: Spec) -> list[Finding]:
     taken = len(DATED_SUFFIX) if job.is_dated else HASH_LENGTH
-    budget = compute_name_budget(layout, job.others, job.backend) - taken - 1
+    budget = compute_run_name_budget(layout, job.others, job.backend) - taken - 1
     if len(job.name) <= budget:
         return []
     where = spec.document.where(("name",)) if spec.spec.name else Location(spec.source.file, 1, 1)
@@ -104,20 +104,20 @@ def _shorten_run_name(name: str, budget: int) -> str:
 
 def _locate_command_problems(final: FinalCommand, job: Job, spec: Spec) -> list[Finding]:
     """Return the problems of the command and the MPI options as findings at the words of the spec."""
-    return [one.found(_locate_spec_word(spec, one.path, job)) for one in final.problems]
+    return [one.found(_locate_command_word_in_spec(spec, one.path, job)) for one in final.problems]
 
 
 def _check_role_and_step_commands(job: Job, spec: Spec) -> list[Finding]:
     """Return findings about commands and variables of roles, steps and other containers."""
     if not (job.others or job.containers):
         return []
-    from gangplan.plan.others import check_other_commands  # few runs have any
+    from gangplan.plan.others import check_role_and_step_commands  # few runs have any
 
-    problems = dict.fromkeys(check_other_commands(job))
-    return [one.found(_locate_spec_word(spec, one.path)) for one in problems]
+    problems = dict.fromkeys(check_role_and_step_commands(job))
+    return [one.found(_locate_command_word_in_spec(spec, one.path)) for one in problems]
 
 
-def _locate_spec_word(spec: Spec, path: FieldPath, job: Job | None = None) -> Location:
+def _locate_command_word_in_spec(spec: Spec, path: FieldPath, job: Job | None = None) -> Location:
     """Return the location of a word; all words of a command on one line share one.
 
     A variable of the job may come from the team's or the cluster's file.

@@ -13,9 +13,9 @@ from gangplan.plan.launchers import SHELL_NAMES, find_script_index, is_python, p
 from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN
 from gangplan.plan.operators import (
     SoundnessCheck,
-    check_privilege_prefixes,
-    check_shell_operators,
-    propose_command_help,
+    check_command_privilege_prefixes,
+    check_command_shell_operators,
+    propose_sound_command_help,
 )
 from gangplan.plan.problems import format_flow_list, is_pasteable, join_shell_words
 from gangplan.rules.commands import (
@@ -85,22 +85,22 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-r", "--eval"})
 
 def check_command_words(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
     """Yield problems of single words, in order. `is_sound` decides whether a command may be proposed."""
-    code = _find_code_indexes(job.command)
-    operators = list(check_shell_operators(job, code, is_sound))
-    yield from _find_first_word_problems(job, is_sound, bool(operators))
-    yield from check_privilege_prefixes(job, is_sound)
+    code = _find_code_word_indexes(job.command)
+    operators = list(check_command_shell_operators(job, code, is_sound))
+    yield from _find_first_command_word_problems(job, is_sound, bool(operators))
+    yield from check_command_privilege_prefixes(job, is_sound)
     yield from operators
     if operators:
         return  # the shell that they need also expands the other words
     for index, word in enumerate(job.command):
         if index in code:
             continue
-        yield from _find_unexpanded_variable(job, index, word, is_sound)
-        yield from _find_unfilled_placeholder(index, word)
-        yield from _find_parameter_server(job, index, word)
+        yield from _find_unexpanded_command_variable(job, index, word, is_sound)
+        yield from _find_unfilled_command_placeholder(index, word)
+        yield from _find_parameter_server_option(job, index, word)
 
 
-def _find_parameter_server(job: Job, index: int, word: str) -> Iterator[Problem]:
+def _find_parameter_server_option(job: Job, index: int, word: str) -> Iterator[Problem]:
     """Yield a problem of an option for parameter servers, where all ranks get the same command.
 
     The options are those of TensorFlow 1's distributed programs (tensorflow/docs, r1.15, deploy/distributed).
@@ -116,7 +116,7 @@ def _find_parameter_server(job: Job, index: int, word: str) -> Iterator[Problem]
     yield Problem(("command", index), message, help, COMMAND_HOSTS)
 
 
-def check_word_lengths(
+def check_command_word_lengths(
     job: Job, argv: tuple[str, ...], places: tuple[tuple[str | int, ...], ...]
 ) -> Iterator[Problem]:
     """Yield problems of words, or of all words together, that are too long for Linux."""
@@ -135,7 +135,7 @@ def check_word_lengths(
 _FILE = "Put the text into a file in the image or on a claim, and pass its path."
 
 
-def _find_first_word_problems(
+def _find_first_command_word_problems(
     job: Job, is_sound: SoundnessCheck | None, has_operators: bool
 ) -> Iterator[Problem]:
     words, first = job.command, job.command[0]
@@ -152,14 +152,14 @@ def _find_first_word_problems(
         yield Problem(
             ("command", 0),
             message,
-            propose_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound),
+            propose_sound_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound),
             COMMAND_SHELL,
         )
     for index in _list_program_indexes(job):
-        if split := split_word(words[index]):
+        if split := split_command_word(words[index]):
             right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_shorten_word(words[index])}' is one word with spaces: the system would look for a file of that name"
-            help = propose_command_help(job, right, "Make each word a separate entry.", is_sound)
+            help = propose_sound_command_help(job, right, "Make each word a separate entry.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD)
 
 
@@ -170,7 +170,7 @@ def _list_program_indexes(job: Job) -> Iterator[int]:
         yield behind
 
 
-def split_word(word: str) -> list[str]:
+def split_command_word(word: str) -> list[str]:
     """Return the words in a word meant as a whole command; empty for one word, as a path with spaces."""
     if not re.search(r"\S[ \t\n]+\S", word) or (word.startswith("/") and "/" in word.rpartition(" ")[2]):
         return []
@@ -189,16 +189,16 @@ def _wrap_words_in_shell(words: tuple[str, ...]) -> tuple[str, ...]:
     return ("bash", "-c", join_shell_words(words))
 
 
-def find_unexpanded_names(words: tuple[str, ...]) -> list[str]:
+def find_unexpanded_command_variables(words: tuple[str, ...]) -> list[str]:
     """Return the names of variables in words that no shell reads, each once."""
-    code = _find_code_indexes(words)
+    code = _find_code_word_indexes(words)
     found = (
         one for at, word in enumerate(words) if at not in code for one in VARIABLE_REFERENCE.finditer(word)
     )
     return list(dict.fromkeys(name for one in found if (name := one[1] or one[2])))
 
 
-def _find_code_indexes(words: tuple[str, ...]) -> set[int]:
+def _find_code_word_indexes(words: tuple[str, ...]) -> set[int]:
     """Return the indexes of words that another program reads as its own language."""
     at = strip_prefixes(words).at
     script = find_script_index(words, at)
@@ -216,7 +216,7 @@ def _find_code_indexes(words: tuple[str, ...]) -> set[int]:
     return found
 
 
-def _find_unexpanded_variable(
+def _find_unexpanded_command_variable(
     job: Job, index: int, word: str, is_sound: SoundnessCheck | None
 ) -> Iterator[Problem]:
     found = VARIABLE_REFERENCE.search(word)
@@ -229,11 +229,11 @@ def _find_unexpanded_variable(
     )
     message = f"'{_shorten_word(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
-    help = propose_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound)
+    help = propose_sound_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound)
     yield Problem(("command", index), message, help, COMMAND_VARIABLE)
 
 
-def _find_unfilled_placeholder(index: int, word: str) -> Iterator[Problem]:
+def _find_unfilled_command_placeholder(index: int, word: str) -> Iterator[Problem]:
     near = next((name for name in _BRACES.findall(word) if name.lower() in _NEAR), "")
     what = TEMPLATE_EXPRESSION.search(word) or _ANGLES.search(word)
     if what is not None and what[0].strip("=<>").lower() not in _TOKENS:

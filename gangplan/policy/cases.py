@@ -10,14 +10,14 @@ from typing import Any
 from gangplan.findings import Finding, Location
 from gangplan.model.backend import TRAINJOB
 from gangplan.objects import POLICY_KIND, Body
-from gangplan.packs.cases import PolicyCase, read_policy_cases
+from gangplan.packs.cases import PolicyCase, read_pack_cases
 from gangplan.packs.model import FactParam
 from gangplan.packs.read import POLICIES_FOLDER, PolicySource
-from gangplan.policy.choose import ChosenPolicy, format_parameter
+from gangplan.policy.choose import ChosenPolicy, format_policy_parameter
 from gangplan.policy.objects import (
     NAMESPACE_TEAM_LABEL,
-    build_bindings,
-    build_parameters_object,
+    build_policy_bindings,
+    build_policy_parameters_object,
     has_parameters,
 )
 from gangplan.records import dataclass
@@ -32,7 +32,7 @@ from gangplan.validate.apiserver.policy.matching import UndecidableError
 from gangplan.validate.apiserver.policy.model import PlacedObject
 from gangplan.validate.apiserver.policy.read import PolicyReading, read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
+from gangplan.validate.apiserver.schema import check_object_against_api_schema as schema_problems
 from gangplan.validate.problems import Problem
 from gangplan.workspace import Workspace
 
@@ -57,7 +57,7 @@ class Suite:
     versions: SchemaVersions = VERSIONS
 
 
-def build_suites(workspace: Workspace) -> list[Suite]:
+def build_policy_case_suites(workspace: Workspace) -> list[Suite]:
     """Return a suite for every pack that a workspace can name, and one for its own policies."""
     found: list[Suite] = []
     versions = replace(VERSIONS, crds=read_imported_crds(workspace.crds))
@@ -73,7 +73,7 @@ def build_suites(workspace: Workspace) -> list[Suite]:
                 folder.policies[policy],
                 "Deny",
                 folder.pack.label,
-                _format_default_parameters(page.params),
+                _format_default_policy_parameters(page.params),
             )
             for policy, page in folder.pack.policies.items()
             if policy in folder.policies
@@ -102,18 +102,18 @@ def build_suites(workspace: Workspace) -> list[Suite]:
     return found
 
 
-def _format_default_parameters(params: Mapping[str, Any]) -> dict[str, str]:
+def _format_default_policy_parameters(params: Mapping[str, Any]) -> dict[str, str]:
     """Return default parameters as text."""
     return {
-        key: FACTS.get(value.fact, "") if isinstance(value, FactParam) else format_parameter(value)
+        key: FACTS.get(value.fact, "") if isinstance(value, FactParam) else format_policy_parameter(value)
         for key, value in params.items()
     }
 
 
-def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Finding]]:
+def judge_policy_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Finding]]:
     """Return the number of cases of the wanted policies, and findings for cases that fail and policies
     without any."""
-    cases, findings = read_policy_cases(suite.folder, suite.shown)
+    cases, findings = read_pack_cases(suite.folder, suite.shown)
     mine = [case for case in cases if case.policy in wanted]
     for case in cases:
         if case.policy not in suite.policies:
@@ -126,13 +126,13 @@ def judge_cases(suite: Suite, wanted: Collection[str]) -> tuple[int, list[Findin
                 )
             )
     for policy in sorted(set(wanted) - {case.policy for case in mine}):
-        where = _locate_policy_name(suite, policy)
+        where = _locate_policy_of_case_suite(suite, policy)
         help = f"Add {policy}.<case>.allow.yaml and {policy}.<case>.deny.yaml."
         findings.append(Finding(POLICY_UNTESTED, where, f"policy '{policy}' has no case", help))
-    return len(mine), [*findings, *(one for case in mine for one in judged(suite, case))]
+    return len(mine), [*findings, *(one for case in mine for one in judge_policy_case(suite, case))]
 
 
-def _locate_policy_name(suite: Suite, policy: str) -> Location:
+def _locate_policy_of_case_suite(suite: Suite, policy: str) -> Location:
     """Return the line that names a policy."""
     chosen = suite.policies.get(policy)
     for one in suite.own if chosen is None else (chosen.source,):
@@ -141,26 +141,26 @@ def _locate_policy_name(suite: Suite, policy: str) -> Location:
     return Location(suite.shown, 1, 1)
 
 
-def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, PolicyReading]:
+def build_policy_case_evaluator(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, PolicyReading]:
     """Build the evaluator of a case: its policy alone, with the case's parameters and namespace."""
     chosen = suite.policies.get(case.policy)
     sources = list(suite.own)
     if chosen is not None:
-        params = {**chosen.params, **_format_default_parameters(case.params)}
+        params = {**chosen.params, **_format_default_policy_parameters(case.params)}
         one = ChosenPolicy(
             chosen.policy, chosen.name, chosen.page, chosen.source, chosen.action, chosen.label, params
         )
-        made: list[Body] = [build_parameters_object(one)] if has_parameters(one.source.body) else []
+        made: list[Body] = [build_policy_parameters_object(one)] if has_parameters(one.source.body) else []
         sources = [
             one.source,
-            *(PolicySource(body, None, one.source.file) for body in (*made, *build_bindings(one))),
+            *(PolicySource(body, None, one.source.file) for body in (*made, *build_policy_bindings(one))),
         ]
     # Cases prove that a shipped policy is sound, so they check even shipped policies, and costs count.
     versions = suite.versions
     reading = read_policy_objects(
         [PlacedObject(one.body, one.document, one.file) for one in sources], versions
     )
-    namespace = _build_case_namespace(case, chosen.label if chosen else "")
+    namespace = _build_policy_case_namespace(case, chosen.label if chosen else "")
     known = Namespaces([namespace], versions)
     policies = [one for one in reading.policies if one.policy.name == case.policy]
     evaluator = PolicyEvaluator(
@@ -169,7 +169,7 @@ def evaluator_of(suite: Suite, case: PolicyCase) -> tuple[PolicyEvaluator, Polic
     return evaluator, reading
 
 
-def _build_case_namespace(case: PolicyCase, label: str) -> Body:
+def _build_policy_case_namespace(case: PolicyCase, label: str) -> Body:
     """Return the namespace of a case's object."""
     name = (case.file.object.get("metadata") or {}).get("namespace") or "default"
     labels = {NAMESPACE_TEAM_LABEL: "test", **({f"gangplan.dev/{label}": "true"} if label else {})}
@@ -178,12 +178,12 @@ def _build_case_namespace(case: PolicyCase, label: str) -> Body:
     return {**given, "apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
+def judge_policy_case(suite: Suite, case: PolicyCase) -> list[Finding]:
     """Return the finding of a case that fails, or nothing."""
-    unsound = _check_case_soundness(suite, case)
+    unsound = _check_policy_case_soundness(suite, case)
     if unsound:
         return [unsound]
-    evaluator, reading = evaluator_of(suite, case)
+    evaluator, reading = build_policy_case_evaluator(suite, case)
     for problem in reading.problems:
         if problem.severity is Severity.ERROR:
             return [problem]
@@ -204,19 +204,19 @@ def judged(suite: Suite, case: PolicyCase) -> list[Finding]:
     found = evaluator.judge([case.file.object], [old] if old else ())
     said = [violation.message for violation in found]
     if case.denies:
-        return _check_expected_refusal(case, said)
+        return _check_expected_policy_refusal(case, said)
     if said:
         message = f"policy '{case.policy}' must let this through, but says: {said[0]}"
         return [Finding(POLICY_CASE, case.where, message, "Correct the policy or the case.")]
     return []
 
 
-def _check_case_soundness(suite: Suite, case: PolicyCase) -> Finding | None:
+def _check_policy_case_soundness(suite: Suite, case: PolicyCase) -> Finding | None:
     """Return a finding for a case that proves nothing, such as an object that the schema refuses before any
     policy."""
     parts = {"object": case.file.object, "oldObject": case.file.old_object}
     for name, body in parts.items():
-        for problem in refusals(body, suite.versions)[:1] if body is not None else ():
+        for problem in list_policy_refusals(body, suite.versions)[:1] if body is not None else ():
             if problem.rule != SCHEMA_MISSING:
                 message = f"an API server refuses the object before any policy: {problem.message}"
                 return Finding(POLICY_CASE, case.document.where((name, *problem.path)), message, problem.help)
@@ -232,7 +232,7 @@ def _check_case_soundness(suite: Suite, case: PolicyCase) -> Finding | None:
     return None
 
 
-def refusals(body: Body, versions: SchemaVersions) -> list[Problem]:
+def list_policy_refusals(body: Body, versions: SchemaVersions) -> list[Problem]:
     """Return what the API server refuses in an object.
 
     The server ignores a null in a field that may not be null.
@@ -240,7 +240,7 @@ def refusals(body: Body, versions: SchemaVersions) -> list[Problem]:
     return schema_problems(body, versions) and schema_problems(drop_nulls(body), versions)
 
 
-def _check_expected_refusal(case: PolicyCase, said: list[str]) -> list[Finding]:
+def _check_expected_policy_refusal(case: PolicyCase, said: list[str]) -> list[Finding]:
     where = case.document.where(("message",))
     if not said:
         message = f"policy '{case.policy}' must refuse this, but lets it through"

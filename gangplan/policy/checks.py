@@ -10,16 +10,16 @@ from gangplan.findings import FieldPath, Finding, Location
 from gangplan.model.support import KUBERNETES_LINES
 from gangplan.objects import BINDING_KIND, POLICY_KIND, Body, Ref, ref_of
 from gangplan.packs.checks import check_packs
-from gangplan.packs.files import check_policy_files
+from gangplan.packs.files import check_files_outside_packs
 from gangplan.packs.read import PolicySource
 from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.policy.choose import ChosenPolicy, choose_policies
 from gangplan.policy.limits import check_policy_sizes
 from gangplan.policy.objects import build_policy_objects
-from gangplan.policy.places import find_cause_place
+from gangplan.policy.places import find_policy_violation_place
 from gangplan.records import dataclass
-from gangplan.resolve.facts import list_cluster_facts
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.facts import resolve_cluster_facts_for_policies
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.rulebook import Rulebook
 from gangplan.rules.objects import SCHEMA_MISSING
 from gangplan.rules.policy import (
@@ -35,17 +35,17 @@ from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator, Violation
 from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
 from gangplan.validate.apiserver.policy.model import PlacedObject
-from gangplan.validate.apiserver.policy.obstruction import check_obstruction
+from gangplan.validate.apiserver.policy.obstruction import check_admission_policy_obstruction
 from gangplan.validate.apiserver.policy.read import REPEATED_NAME, PolicyReading, read_policy_objects
 from gangplan.validate.apiserver.policy.resources import (
-    check_policy_parameters,
-    check_policy_resources,
-    list_served_resources,
+    check_admission_policy_param_kind,
+    check_admission_policy_resources,
+    list_served_resource_plurals,
 )
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
+from gangplan.validate.apiserver.schema import check_object_against_api_schema as schema_problems
 from gangplan.validate.problems import format_path
-from gangplan.validate.versions import versions_of
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import Workspace
 
 
@@ -99,7 +99,9 @@ def collect_policy_sources(
     findings = list(workspace.policies.findings)
     taken: list[ChosenPolicy] = []
     if file.spec.policies.packs or file.spec.policies.actions or file.spec.policies.params:
-        taken, more = choose_policies(workspace.policies, file, list_cluster_facts(workspace, cluster))
+        taken, more = choose_policies(
+            workspace.policies, file, resolve_cluster_facts_for_policies(workspace, cluster)
+        )
         findings = [*findings, *more]
     sources = [*build_policy_objects(taken, file.document.file), *workspace.policies.sources]
     return sources, {one.name: one for one in taken}, findings
@@ -108,7 +110,7 @@ def collect_policy_sources(
 def check_own_policies(workspace: Workspace) -> list[Finding]:
     """Check the files in policies/, for all clusters at once."""
     own = workspace.policies
-    return [*check_policy_files(workspace.root), *own.findings, *check_packs(own)]
+    return [*check_files_outside_packs(workspace.root), *own.findings, *check_packs(own)]
 
 
 def check_policies(workspace: Workspace, clusters: Iterable[str] = ()) -> list[Finding]:
@@ -134,16 +136,16 @@ def _check_own_policy_objects(own: Sequence[PolicySource], versions: SchemaVersi
     their schema."""
     if not own:
         return
-    groups = list_served_resources(versions, read_extra_kinds(versions))
+    groups = list_served_resource_plurals(versions, read_extra_kinds(versions))
     for source in own:
         written = PlacedObject(source.body, source.document, source.file)
         if source.body.get("kind") == POLICY_KIND:
             if isinstance(source.body.get("spec"), dict):
-                for one in check_policy_resources(source.body, groups):
+                for one in check_admission_policy_resources(source.body, groups):
                     yield Finding(POLICY_INERT, written.where(one.path), one.message, one.help)
-                for one in check_policy_parameters(source.body, groups, versions):
+                for one in check_admission_policy_param_kind(source.body, groups, versions):
                     yield Finding(POLICY_PARAM_KIND, written.where(one.path), one.message, one.help)
-                for one in check_obstruction(source.body):
+                for one in check_admission_policy_obstruction(source.body):
                     yield Finding(POLICY_OBSTRUCTS, written.where(one.path), one.message, one.help)
         elif source.body.get("kind") != BINDING_KIND:
             for one in schema_problems(source.body, versions):
@@ -154,7 +156,7 @@ def _check_own_policy_objects(own: Sequence[PolicySource], versions: SchemaVersi
 
 
 def _resolve_schema_versions(workspace: Workspace, cluster: str) -> SchemaVersions:
-    return versions_of(resolve_platform(workspace.clusters[cluster]))
+    return choose_schema_versions_of(resolve_platform_of_cluster_file(workspace.clusters[cluster]))
 
 
 def _read_policy_sources(sources: Iterable[PolicySource], versions: SchemaVersions) -> PolicyReading:
@@ -184,14 +186,14 @@ def build_policy_checker(workspace: Workspace, cluster: str, standing: Sequence[
         versions,
         reading.policies,
         reading.bindings,
-        _remove_repeated_objects([*reading.others, *standing]),
+        _remove_repeated_policy_objects([*reading.others, *standing]),
         namespaces,
         read_extra_kinds(versions),
     )
     return PolicyChecker(evaluator, pages, workspace.clusters[cluster].document, workspace.rulebook)
 
 
-def _remove_repeated_objects(bodies: Iterable[Body]) -> list[Body]:
+def _remove_repeated_policy_objects(bodies: Iterable[Body]) -> list[Body]:
     """Return the objects without repeats: parameter objects may also be among the rendered objects."""
     found: dict[Ref, Body] = {}
     for body in bodies:
@@ -199,7 +201,7 @@ def _remove_repeated_objects(bodies: Iterable[Body]) -> list[Body]:
     return list(found.values())
 
 
-def judge_objects(
+def judge_objects_by_policies(
     checker: PolicyChecker,
     bodies: Sequence[Body],
     tracer: Tracer,
@@ -213,17 +215,17 @@ def judge_objects(
     """
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
-    for violation in _merge_repeated_violations(checker.evaluator.judge(bodies)):
+    for violation in _merge_repeated_policy_violations(checker.evaluator.judge(bodies)):
         page = checker.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue
-        place = find_cause_place(violation, tracer, page, checker.cluster, undone)
-        finding = _build_violation_finding(violation, bodies[violation.index], place, page, checker)
+        place = find_policy_violation_place(violation, tracer, page, checker.cluster, undone)
+        finding = _build_policy_violation_finding(violation, bodies[violation.index], place, page, checker)
         found.setdefault((finding.rule, finding.where, finding.message), finding)
     return list(found.values())
 
 
-def _merge_repeated_violations(violations: Sequence[Violation]) -> Iterator[Violation]:
+def _merge_repeated_policy_violations(violations: Sequence[Violation]) -> Iterator[Violation]:
     """Yield each violation of a validation by an object once, with the highest severity among its
     bindings."""
     worst: dict[tuple[int, str, int, str], Violation] = {}
@@ -234,14 +236,14 @@ def _merge_repeated_violations(violations: Sequence[Violation]) -> Iterator[Viol
     yield from worst.values()
 
 
-def _build_violation_finding(
+def _build_policy_violation_finding(
     violation: Violation,
     body: Body,
     place: tuple[Location, FieldPath],
     page: ChosenPolicy | None,
     checker: PolicyChecker,
 ) -> Finding:
-    name, (where, path), home = violation.policy.name, place, find_policy_location(violation)
+    name, (where, path), home = violation.policy.name, place, find_violated_policy_location(violation)
     help = page.page.fix if page else f"Follow the policy in {home}, or change it."
     if violation.is_undecided:
         help = f"Judge it in the cluster, or write policy '{name}' so that Git is enough."
@@ -258,7 +260,7 @@ def _build_violation_finding(
     )
 
 
-def find_policy_location(violation: Violation) -> Location:
+def find_violated_policy_location(violation: Violation) -> Location:
     """Return the place in a policy to look at: the validation that fails, or the policy's name."""
     policy = violation.policy
     if 0 <= violation.validation < len(policy.validations):

@@ -7,9 +7,9 @@ from dataclasses import field, replace
 from typing import Any
 
 from gangplan.findings import Finding
-from gangplan.packs.checks import check_value_kind
+from gangplan.packs.checks import check_pack_parameter_kind
 from gangplan.packs.facts import PACK_FACTS
-from gangplan.packs.kinds import explain_wrong_kind
+from gangplan.packs.kinds import explain_wrong_pack_parameter_kind
 from gangplan.packs.model import FactParam, PackPolicy, Params
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder, PolicySource
@@ -47,41 +47,41 @@ def choose_policies(
     policies: OwnPolicies, cluster: ClusterFile, facts: Mapping[str, str]
 ) -> tuple[list[ChosenPolicy], list[Finding]]:
     """Return the policies of a cluster, sorted by name, and findings about unknown names in its file."""
-    folders, findings = _collect_needed_packs(policies, cluster)
+    folders, findings = _collect_policy_packs_of_cluster(policies, cluster)
     by_name = {folder.name: folder for folder in folders}
-    choice = _Choice(policies, cluster, facts, by_name, _find_fabric_exempt_levels(cluster.spec))
+    choice = _Choice(policies, cluster, facts, by_name, _find_policy_levels_admitting_fabric(cluster.spec))
     found: dict[str, ChosenPolicy] = {}
     # Packs for all teams come first, and gangplan's own before others, so that no other pack replaces them.
     for folder in sorted(folders, key=lambda one: (bool(one.pack.label), one.name not in BUILTIN_PACKS)):
         for one in choice.of(folder, found):
             found[one.name] = one
     if cluster.spec.versions.mpi_operator:
-        from gangplan.policy.mpijobs import extend_to_mpi_jobs  # few clusters have it
+        from gangplan.policy.mpijobs import extend_policy_to_mpi_jobs  # few clusters have it
 
         has_trainer = bool(cluster.spec.versions.trainer)
         found = {
-            name: replace(one, source=extend_to_mpi_jobs(one.source, has_trainer))
+            name: replace(one, source=extend_policy_to_mpi_jobs(one.source, has_trainer))
             for name, one in found.items()
         }
     on = {one.policy for one in found.values()}
     return [found[name] for name in sorted(found)], [*findings, *_check_unknown_policies(cluster, on, found)]
 
 
-def _find_fabric_exempt_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
+def _find_policy_levels_admitting_fabric(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
     if not cluster.fabrics:
         return {}
-    from gangplan.policy.exempt import find_exempt_levels  # few clusters have a fabric
+    from gangplan.policy.exempt import find_levels_exempt_by_policy  # few clusters have a fabric
 
-    return find_exempt_levels(cluster)
+    return find_levels_exempt_by_policy(cluster)
 
 
-def _collect_needed_packs(
+def _collect_policy_packs_of_cluster(
     policies: OwnPolicies, cluster: ClusterFile
 ) -> tuple[list[PackFolder], list[Finding]]:
     """Return the packs that a cluster names and the packs that those need."""
     found: dict[str, PackFolder] = {}
     findings: list[Finding] = []
-    is_raised = bool(_find_fabric_exempt_levels(cluster.spec))
+    is_raised = bool(_find_policy_levels_admitting_fabric(cluster.spec))
     todo: list[tuple[str, tuple[str | int, ...]]] = [
         (name, ("policies", "packs", index)) for index, name in enumerate(cluster.spec.policies.packs)
     ]
@@ -200,7 +200,7 @@ class _Choice:
         """Return a parameter as text for a ConfigMap."""
         if isinstance(value, FactParam):
             return self.facts.get(value.fact, "")  # packs/checks.py reports unknown facts
-        return format_parameter(value)
+        return format_policy_parameter(value)
 
 
 def _is_known(value: Any) -> bool:
@@ -210,15 +210,19 @@ def _is_known(value: Any) -> bool:
 
 def _fits_policy_parameter(key: str, value: Any, page: PackPolicy) -> bool:
     """Return whether a policy has the parameter, and the value is of its kind."""
-    return key in page.params and _is_known(value) and not explain_wrong_kind(value, page.params[key])
+    return (
+        key in page.params
+        and _is_known(value)
+        and not explain_wrong_pack_parameter_kind(value, page.params[key])
+    )
 
 
-def format_parameter(value: Any) -> str:
+def format_policy_parameter(value: Any) -> str:
     """Return a number, boolean, string or list as text: `24`, `true`, `a,b`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(map(format_parameter, value))
+        return ",".join(map(format_policy_parameter, value))
     return str(value)
 
 
@@ -248,4 +252,4 @@ def _check_unknown_policies(
                     suggest_nearest(key, known),
                 )
             else:
-                yield from check_value_kind(cluster.document, place, name, value, known[key])
+                yield from check_pack_parameter_kind(cluster.document, place, name, value, known[key])

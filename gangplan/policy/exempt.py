@@ -19,7 +19,7 @@ from gangplan.resolve.fabrics import resolve_fabric_access
 from gangplan.spec.cluster import Cluster
 
 
-def find_exempt_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
+def find_levels_exempt_by_policy(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
     """Return the levels of the namespaces that a policy exempts, by policy; empty if no team states
     a level."""
     stated = {queue.pod_security.level for queue in cluster.teams.values() if queue.pod_security}
@@ -27,7 +27,7 @@ def find_exempt_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
         return {}
     found: dict[str, tuple[str, ...]] = {}
     for pool in cluster.node_pools.values():
-        for policy, least in _list_refusing_policies(resolve_fabric_access(cluster, pool)).items():
+        for policy, least in _list_policies_refusing_fabric(resolve_fabric_access(cluster, pool)).items():
             levels = tuple(
                 level for level in SECURITY_LEVELS[SECURITY_LEVELS.index(least) :] if level in stated
             )
@@ -36,7 +36,7 @@ def find_exempt_levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def _list_refusing_policies(access: FabricAccess) -> dict[str, str]:
+def _list_policies_refusing_fabric(access: FabricAccess) -> dict[str, str]:
     """Return the policies that refuse what a fabric gives, each with the least strict level needed to admit
     it."""
     found: dict[str, str] = {}

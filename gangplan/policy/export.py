@@ -16,7 +16,7 @@ from gangplan.objects import ADMISSION_API, BINDING_KIND, POLICY_KIND, Body
 from gangplan.packs.read import PolicySource
 from gangplan.policy.checks import collect_policy_sources
 from gangplan.policy.choose import ChosenPolicy
-from gangplan.policy.guards import add_guard_conditions
+from gangplan.policy.guards import add_policy_guard_conditions
 from gangplan.policy.objects import POLICIES_NAMESPACE, POLICY_PREFIX, build_policies_namespace
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Policies
@@ -39,10 +39,10 @@ class AppliedObject:
 def export_objects(workspace: Workspace, cluster: str) -> list[Body]:
     """Return namespace, parameters, policies and bindings in the order to apply them, with the API server's
     defaults."""
-    return [one.body for one in build_applied_objects(workspace, cluster)]
+    return [one.body for one in build_applied_policy_objects(workspace, cluster)]
 
 
-def build_applied_objects(workspace: Workspace, cluster: str) -> list[AppliedObject]:
+def build_applied_policy_objects(workspace: Workspace, cluster: str) -> list[AppliedObject]:
     """Return the objects to apply, in that order, each with its source.
 
     `check_policies` reports what is wrong with them.
@@ -58,10 +58,14 @@ def build_applied_objects(workspace: Workspace, cluster: str) -> list[AppliedObj
     ):
         sources = [PolicySource(build_policies_namespace(), None, file.document.file), *sources]
     found = [
-        AppliedObject(applied(one, file.spec.policies, names), one, _find_chosen_policy(one.body, pages))
+        AppliedObject(
+            name_policy_object_in_cluster(one, file.spec.policies, names),
+            one,
+            _find_chosen_policy(one.body, pages),
+        )
         for one in sources
     ]
-    return sorted(found, key=_build_apply_sort_key)
+    return sorted(found, key=_build_policy_apply_sort_key)
 
 
 def _drop_unused_policy_namespace(sources: list[PolicySource]) -> list[PolicySource]:
@@ -80,10 +84,12 @@ def choose_server_action(action: str, enforcement: str) -> str:
     return min(action, enforcement, key=_STRENGTH.index)
 
 
-def applied(source: PolicySource, settings: Policies, policies: Collection[str]) -> Body:
+def name_policy_object_in_cluster(
+    source: PolicySource, settings: Policies, policies: Collection[str]
+) -> Body:
     """Return an object under its name in the cluster, with defaults, guards and the annotations for GitOps
     engines."""
-    body = settled(source.body)
+    body = fill_policy_defaults_of_server(source.body)
     kind, spec = body.get("kind"), body.get("spec")
     metadata = body.setdefault("metadata", {})
     if not isinstance(metadata, dict):
@@ -91,7 +97,7 @@ def applied(source: PolicySource, settings: Policies, policies: Collection[str])
     if kind in (POLICY_KIND, BINDING_KIND):
         metadata["name"] = f"{POLICY_PREFIX}{metadata.get('name')}"
     if kind == POLICY_KIND and isinstance(spec, dict):
-        add_guard_conditions(spec, settings.controllers)
+        add_policy_guard_conditions(spec, settings.controllers)
     if kind == BINDING_KIND and isinstance(spec, dict):
         if spec.get("policyName") in policies:
             spec["policyName"] = f"{POLICY_PREFIX}{spec['policyName']}"
@@ -122,7 +128,7 @@ def _find_policy_by_name(policy: str, pages: Mapping[str, ChosenPolicy]) -> Chos
     return next((one for one in pages.values() if one.policy == policy), None)
 
 
-def _build_apply_sort_key(one: AppliedObject) -> tuple[int, bool, str, str, str]:
+def _build_policy_apply_sort_key(one: AppliedObject) -> tuple[int, bool, str, str, str]:
     """Return the sort key: namespaces first, then parameters, policies and bindings, each by name."""
     kind = str(one.body.get("kind"))
     wave = SYNC_WAVES.get(("policies", kind), FIRST_WAVE)
@@ -151,7 +157,7 @@ def _read_object_name(body: Body) -> str:
     return str((body.get("metadata") or {}).get("name"))
 
 
-def list_guardrails(workspace: Workspace, cluster: str) -> Guardrails:
+def list_policy_guardrails(workspace: Workspace, cluster: str) -> Guardrails:
     """Return what the GitOps project that applies the cluster's policies must allow."""
     rest = [body for body in export_objects(workspace, cluster) if body.get("apiVersion") != ADMISSION_API]
     homes = {POLICIES_NAMESPACE}
@@ -166,7 +172,7 @@ def list_guardrails(workspace: Workspace, cluster: str) -> Guardrails:
     return Guardrails(POLICY_PREFIX, tuple(sorted(homes)), tuple(sorted(wide)), tuple(sorted(spaced)))
 
 
-def settled(body: Body) -> Body:
+def fill_policy_defaults_of_server(body: Body) -> Body:
     """Return a copy with the defaults that the API server would store, so that nothing drifts.
 
     Source: k8s.io/kubernetes v1.34, pkg/apis/admissionregistration/v1/defaults.go.

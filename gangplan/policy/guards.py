@@ -25,7 +25,7 @@ DELETION_CONDITION, CONTROLLER_CONDITION = "gangplan-deleting", "gangplan-contro
 MOST_CONDITIONS = 64  # validation.go of admissionregistration, v1.34
 
 
-def add_guard_conditions(spec: dict[str, Any], controllers: Collection[str] = ()) -> None:
+def add_policy_guard_conditions(spec: dict[str, Any], controllers: Collection[str] = ()) -> None:
     """Put the conditions before those of a policy that judges updates.
 
     `controllers` are more service accounts, as NAMESPACE/NAME. A policy that would then have more than 64
@@ -34,7 +34,7 @@ def add_guard_conditions(spec: dict[str, Any], controllers: Collection[str] = ()
     own = spec.get("matchConditions") or []
     if not judges_updates(spec) or len(own) + 2 > MOST_CONDITIONS:
         return
-    spec["matchConditions"] = [*conditions(controllers), *own]
+    spec["matchConditions"] = [*build_match_conditions(controllers), *own]
 
 
 def judges_updates(spec: dict[str, Any]) -> bool:
@@ -43,7 +43,7 @@ def judges_updates(spec: dict[str, Any]) -> bool:
     return any({"UPDATE", "*"} & set(rule.get("operations") or ()) for rule in rules)
 
 
-def conditions(controllers: Collection[str] = ()) -> list[dict[str, str]]:
+def build_match_conditions(controllers: Collection[str] = ()) -> list[dict[str, str]]:
     """Return the conditions as entries of matchConditions."""
     named = sorted(
         f"system:serviceaccount:{one.replace('/', ':', 1)}" for one in {*CONTROLLERS, *controllers}

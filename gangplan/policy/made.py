@@ -12,18 +12,18 @@ from typing import Any
 
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body, ref_of
-from gangplan.policy.checks import PolicyChecker, drop_hash_placeholder, find_policy_location
-from gangplan.policy.places import find_cause_place
+from gangplan.policy.checks import PolicyChecker, drop_hash_placeholder, find_violated_policy_location
+from gangplan.policy.places import find_policy_violation_place
 from gangplan.rules.model import Severity
 from gangplan.rules.policy import POLICY_UNDECIDED
 from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
-from gangplan.validate.apiserver.policy.matching import CREATE, may_match
+from gangplan.validate.apiserver.policy.matching import CREATE, may_match_admission_request
 from gangplan.validate.apiserver.policy.model import User
-from gangplan.validate.made import MadeObject, list_made_objects
+from gangplan.validate.made import MadeObject, list_objects_made_by_controllers
 from gangplan.validate.problems import format_path
 
-# (API version, kind) of everything that `list_made_objects` returns.
+# (API version, kind) of everything that `list_objects_made_by_controllers` returns.
 KINDS = (
     *(("jobset.x-k8s.io/v1alpha2", "JobSet"), ("batch/v1", "Job"), ("v1", "Pod"), ("v1", "Service")),
     *(("v1", "ConfigMap"), ("v1", "Secret"), ("kueue.x-k8s.io/v1beta2", "Workload")),
@@ -31,29 +31,36 @@ KINDS = (
 _NOT_MADE = "matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]"
 
 
-def check_created_objects(checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer) -> list[Finding]:
+def check_created_objects_by_policies(
+    checker: PolicyChecker, bodies: Sequence[Body], tracer: Tracer
+) -> list[Finding]:
     """Return what the workspace's own policies report about what controllers create from objects, each cause
     once."""
     found: dict[object, Finding] = {}
     if not _has_own_matching_policies(checker):
         return []
-    for made in list_made_objects(bodies):
-        for violation in _build_user_evaluator(checker, made.user).judge([made.body]):
+    for made in list_objects_made_by_controllers(bodies):
+        for violation in _build_policy_evaluator_for_user(checker, made.user).judge([made.body]):
             name = violation.policy.name
             if violation.is_undecided or not made.is_whole:
-                found.setdefault(name, _build_undecided_finding(name, find_policy_location(violation), made))
+                found.setdefault(
+                    name,
+                    _build_undecided_policy_finding(name, find_violated_policy_location(violation), made),
+                )
                 continue
-            one = _build_created_object_finding(checker, violation, made, bodies[made.index], tracer)
+            one = _build_policy_finding_on_created_object(
+                checker, violation, made, bodies[made.index], tracer
+            )
             found.setdefault((one.rule, one.where, one.message), one)
     return list(found.values())
 
 
 def _has_own_matching_policies(checker: PolicyChecker) -> bool:
     """Return whether any policy of the workspace may match such objects."""
-    return bool(_build_user_evaluator(checker, "").policies)
+    return bool(_build_policy_evaluator_for_user(checker, "").policies)
 
 
-def _build_user_evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
+def _build_policy_evaluator_for_user(checker: PolicyChecker, user: str) -> PolicyEvaluator:
     """Return the evaluator for requests of a user, built once per user."""
     if user not in checker.of_controllers:
         whole = checker.evaluator
@@ -62,7 +69,7 @@ def _build_user_evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
             one
             for one in whole.policies
             if not one.policy.written.is_shipped
-            and any(may_match(one.policy.match, resource, CREATE) for resource in resources)
+            and any(may_match_admission_request(one.policy.match, resource, CREATE) for resource in resources)
         ]
         namespace = user.split(":")[2] if user else ""
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
@@ -70,7 +77,7 @@ def _build_user_evaluator(checker: PolicyChecker, user: str) -> PolicyEvaluator:
     return checker.of_controllers[user]
 
 
-def _build_undecided_finding(name: str, home: Location, made: MadeObject) -> Finding:
+def _build_undecided_policy_finding(name: str, home: Location, made: MadeObject) -> Finding:
     kinds = f"{made.body['kind']}s that {made.maker} makes"
     return Finding(
         POLICY_UNDECIDED,
@@ -80,15 +87,15 @@ def _build_undecided_finding(name: str, home: Location, made: MadeObject) -> Fin
     )
 
 
-def _build_created_object_finding(
+def _build_policy_finding_on_created_object(
     checker: PolicyChecker, violation: Violation, made: MadeObject, origin: Body, tracer: Tracer
 ) -> Finding:
     """Return a finding at the field of the run's template, or at the policy if the template has no such
     field."""
-    home = find_policy_location(violation)
+    home = find_violated_policy_location(violation)
     paths = tuple((*made.prefix, *path) for path in violation.paths)
     placed = dataclasses.replace(violation, index=made.index, paths=paths)
-    where, path = find_cause_place(placed, tracer, None, checker.cluster)
+    where, path = find_policy_violation_place(placed, tracer, None, checker.cluster)
     if not any(_has_value_at_path(origin, one) for one in paths):
         where = home
     so = ", and the run never starts" if violation.severity is Severity.ERROR else ""

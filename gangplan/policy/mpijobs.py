@@ -48,7 +48,7 @@ TEXTS = (
 
 
 @lru_cache(maxsize=512)
-def extend_to_mpi_jobs(source: PolicySource, has_trainer: bool) -> PolicySource:
+def extend_policy_to_mpi_jobs(source: PolicySource, has_trainer: bool) -> PolicySource:
     """Return a policy that judges MPIJobs too if it judges runs; otherwise return it unchanged."""
     spec = source.body.get("spec") or {}
     matched = spec.get("matchConstraints") or {}
@@ -65,12 +65,12 @@ def extend_to_mpi_jobs(source: PolicySource, has_trainer: bool) -> PolicySource:
     }
     for part in ("matchConditions", "variables", "validations"):
         if part in spec:
-            changed[part] = [_extend_expression_to_mpi_jobs(one) for one in spec[part]]
+            changed[part] = [_extend_policy_expression_to_mpi_jobs(one) for one in spec[part]]
     # The body no longer matches the lines of the document, nor the programs compiled from it.
     return replace(source, body={**source.body, "spec": changed}, document=None)
 
 
-def _extend_expression_to_mpi_jobs(one: Body) -> Body:
+def _extend_policy_expression_to_mpi_jobs(one: Body) -> Body:
     """Return a condition, variable or validation that reads the fields of MPIJobs too."""
     if one.get("name") == "pods":
         pods = f"{_REPLICAS}.map(k, {_REPLICAS}[k].template.spec)"

@@ -30,8 +30,8 @@ def build_policy_objects(chosen: Iterable[ChosenPolicy], file: str) -> list[Poli
     for one in chosen:
         policies.setdefault(one.policy, one.source)
         if has_parameters(one.source.body):
-            params.append(build_parameters_object(one))
-        bound += [PolicySource(body, None, file, _is_shipped(one)) for body in build_bindings(one)]
+            params.append(build_policy_parameters_object(one))
+        bound += [PolicySource(body, None, file, _is_shipped(one)) for body in build_policy_bindings(one)]
     if params:
         params.insert(0, build_policies_namespace())
     return [
@@ -62,7 +62,7 @@ def build_policies_namespace() -> Body:
     }
 
 
-def build_parameters_object(one: ChosenPolicy) -> Body:
+def build_policy_parameters_object(one: ChosenPolicy) -> Body:
     """Return the ConfigMap of a policy's parameters."""
     metadata = {"name": f"{POLICY_PREFIX}{one.name}", "namespace": POLICIES_NAMESPACE, "labels": dict(LABELS)}
     return {
@@ -73,7 +73,7 @@ def build_parameters_object(one: ChosenPolicy) -> Body:
     }
 
 
-def build_bindings(one: ChosenPolicy) -> Iterator[Body]:
+def build_policy_bindings(one: ChosenPolicy) -> Iterator[Body]:
     """Yield the bindings of a policy: to the namespaces of all teams, or to what has the pack's label.
 
     The label can be on a namespace, or on single objects in a namespace without it.

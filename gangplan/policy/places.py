@@ -25,7 +25,7 @@ _IDENTITY: tuple[FieldPath, ...] = (
 )
 
 
-def find_cause_place(
+def find_policy_violation_place(
     violation: Violation,
     tracer: Tracer,
     page: ChosenPolicy | None,
@@ -38,14 +38,14 @@ def find_cause_place(
     they are known), the field that the policy's page names (`blames`), what decides a field that the
     expression read, and the field of the cluster's file that sets or could set a parameter.
     """
-    if undone is not None and (found := _find_patch_place(violation, undone)):
+    if undone is not None and (found := _find_patch_violating_policy(violation, undone)):
         return found
     paths = [path for path in violation.paths if path not in _IDENTITY]
     traces = [(path, tracer(violation.index, path)) for path in paths or violation.paths]
     if undone is not None and undone.finds_before(_key_of(violation)):
         traces = [one for one in traces if not any(map(_is_patch, one[1].causes))] or traces
     role, *field = page.page.blames.split(".") if page else [""]
-    for is_meant in (_is_patch, lambda cause: _is_named(cause, role, tuple(field))):
+    for is_meant in (_is_patch, lambda cause: _is_cause_named_by_policy(cause, role, tuple(field))):
         meant = [(cause, path) for path, trace in traces for cause in trace.causes if is_meant(cause)]
         if meant:
             cause, path = min(meant, key=lambda one: not one[0].is_written)
@@ -53,9 +53,9 @@ def find_cause_place(
     path, trace = traces[0] if traces else ((), tracer(violation.index, ()))
     if role == "cluster" and cluster:
         return cluster.where(tuple(field)), path
-    if paths and (found := _find_deciding_place(traces, violation.message)):
+    if paths and (found := _find_place_deciding_policy_violation(traces, violation.message)):
         return found
-    return _find_parameter_place(violation, page, cluster) or trace.where, path
+    return _find_policy_parameter_place(violation, page, cluster) or trace.where, path
 
 
 def find_undone_operations(
@@ -69,7 +69,9 @@ def _key_of(violation: Violation) -> ProblemKey:
     return (violation.index, violation.policy.name, violation.validation), ()
 
 
-def _find_patch_place(violation: Violation, undone: OperationStates) -> tuple[Location, FieldPath] | None:
+def _find_patch_violating_policy(
+    violation: Violation, undone: OperationStates
+) -> tuple[Location, FieldPath] | None:
     """Return the place of the patch operation that brings the breach, and the field that it wrote."""
     number = undone.cause(_key_of(violation))
     if number is None or violation.index >= len(undone.states[0]):  # no patch applies to a schedule's pod
@@ -83,7 +85,7 @@ def _is_patch(cause: Cause) -> bool:
     return cause.file.startswith(f"{OVERLAYS}/") and not cause.file.endswith("/cluster.yaml")
 
 
-def _is_named(cause: Cause, role: str, field: FieldPath) -> bool:
+def _is_cause_named_by_policy(cause: Cause, role: str, field: FieldPath) -> bool:
     """Return whether a cause is the named field of the spec or the team's file; for a spec also its
     default."""
     is_team, is_spec = cause.file.endswith("/team.yaml"), cause.file.startswith(f"{SPECS}/")
@@ -95,7 +97,7 @@ def _is_named(cause: Cause, role: str, field: FieldPath) -> bool:
     return IN_SPEC.get(name, (name,))[: len(field)] == field
 
 
-def _find_deciding_place(
+def _find_place_deciding_policy_violation(
     traces: Sequence[tuple[FieldPath, Trace]], message: str
 ) -> tuple[Location, FieldPath] | None:
     """Return the place whose value shows in one of the fields, or else what gangplan looked at to decide
@@ -114,7 +116,7 @@ def _find_deciding_place(
     return next(((trace.where, path) for path, trace in traces if not trace.is_own), None)
 
 
-def _find_parameter_place(
+def _find_policy_parameter_place(
     violation: Violation, page: ChosenPolicy | None, cluster: Document | None
 ) -> Location | None:
     """Return where the cluster's file sets, or could set, a parameter that the expression read."""

@@ -9,13 +9,13 @@ from gangplan.objects import BINDING_KIND, POLICY_KIND, Body
 from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.model import FactParam
 from gangplan.policy.choose import FABRICS_PARAMETER, ChosenPolicy
-from gangplan.policy.export import AppliedObject, build_applied_objects, choose_server_action
+from gangplan.policy.export import AppliedObject, build_applied_policy_objects, choose_server_action
 from gangplan.policy.guards import CONTROLLER_CONDITION, DELETION_CONDITION
 from gangplan.records import dataclass
 from gangplan.resolve.facts import STATED_FACTS
 from gangplan.source import Document
 from gangplan.trace import Cause, Tracer
-from gangplan.trace.cause import Trace, mark_indirect, trace_of
+from gangplan.trace.cause import Trace, build_trace_from_causes, mark_indirect
 from gangplan.trace.files import TracedFiles, build_own_cause, find_value_at
 from gangplan.validate.problems import format_path
 from gangplan.workspace import Workspace
@@ -29,11 +29,11 @@ _OF_LEVELS: tuple[FieldPath, ...] = (("fabrics",), ("nodePools",), ("teams",))
 def build_policy_tracer(workspace: Workspace, cluster: str, bodies: Sequence[Body]) -> Tracer:
     """Return the tracer of the cluster's policy objects; `bodies` are these objects in order."""
     document = workspace.clusters[cluster].document
-    made = build_applied_objects(workspace, cluster)
+    made = build_applied_policy_objects(workspace, cluster)
 
     def tracer(index: int, path: FieldPath) -> Trace:
         place = _Place(workspace, cluster, TracedFiles(cluster=document), made[index], bodies[index])
-        return trace_of(place.causes(path), Location(document.file, 1, 1))
+        return build_trace_from_causes(place.causes(path), Location(document.file, 1, 1))
 
     return tracer
 
@@ -73,7 +73,7 @@ class _Place:
             yield build_own_cause("what ends and what controllers do is left alone")
             yield self.files.cause("cluster", "policies", "controllers").aside()
         elif document is not None:
-            yield from _trace_written_field(document, self._before(path))
+            yield from _trace_policy_field(document, self._before(path))
         elif self.chosen and path[:1] == ("data",) and len(path) == 2:
             yield from self._param(self.chosen, str(path[1]))
         elif kind == BINDING_KIND and self.chosen and path[:3] == _HOMES and self.chosen.excused:
@@ -110,7 +110,7 @@ class _Place:
         enforcement = self.files.cause("cluster", "policies", "enforcement")
         if self.made.source.document is not None:
             yield from mark_indirect(
-                _trace_written_field(self.made.source.document, ("spec", "validationActions"))
+                _trace_policy_field(self.made.source.document, ("spec", "validationActions"))
             )
         elif self.chosen is not None:
             stated = self.files.cause("cluster", "policies", "actions", self.chosen.policy)
@@ -154,7 +154,7 @@ class _Place:
         yield self.workspace.catalog_document
 
 
-def _trace_written_field(document: Document, path: FieldPath) -> Iterator[Cause]:
+def _trace_policy_field(document: Document, path: FieldPath) -> Iterator[Cause]:
     """Yield the cause of a field of a workspace's own file; the API server fills in what the file omits."""
     if find_value_at(document.value, path) is None:
         yield build_own_cause("what the API server fills in")

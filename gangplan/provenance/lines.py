@@ -9,20 +9,20 @@ from gangplan.emit import is_launch_file, is_run_file
 from gangplan.findings import FieldPath, Finding
 from gangplan.objects import Body, walk_leaves
 from gangplan.pipeline.base import ObjectFinding, merge_equal_findings
-from gangplan.pipeline.clusters import expand_cluster
-from gangplan.pipeline.platform import check_platform_files, find_closed_clusters
+from gangplan.pipeline.clusters import expand_cluster_platform_and_tenants
+from gangplan.pipeline.platform import check_platform_files, find_clusters_closed_by_errors
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.worker import PlannedRun, WorkerOptions, create_worker
+from gangplan.pipeline.worker import PlannedRun, WorkerOptions, create_pipeline_worker
 from gangplan.plan import RunPlan
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.policy.trace import build_policy_tracer
 from gangplan.records import dataclass
-from gangplan.resolve.upgrade import replace_versions
+from gangplan.resolve.upgrade import replace_versions_of_clusters
 from gangplan.source import load_objects
 from gangplan.trace import Trace, Tracer, tracer_of
 from gangplan.trace.scripts import build_scripts_tracer
-from gangplan.trace.standing import build_cluster_tracer, find_cluster_objects
+from gangplan.trace.standing import build_cluster_tracer, find_traced_cluster_objects
 from gangplan.workspace import Workspace
 
 
@@ -56,10 +56,12 @@ class RenderedFile:
 def render_template_runs(workspace: Workspace, request: Request) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the runs of all specs that may be made from a template, and all findings."""
     specs = tuple(str(request.root / one) for one in sorted(workspace.template_marks))
-    return render_run_files(workspace, replace(request, specs=specs)) if specs else ([], [])
+    return render_run_files_with_line_origins(workspace, replace(request, specs=specs)) if specs else ([], [])
 
 
-def render_run_files(workspace: Workspace, request: Request) -> tuple[list[RenderedFile], list[Finding]]:
+def render_run_files_with_line_origins(
+    workspace: Workspace, request: Request
+) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the files of the runs that a request is about, those of their launch scripts, and all
     findings; specs with errors have no file."""
     found = []
@@ -89,7 +91,7 @@ def render_run_files(workspace: Workspace, request: Request) -> tuple[list[Rende
     return found, result.findings
 
 
-def locate_findings(
+def locate_findings_at_deciding_lines(
     workspace: Workspace, request: Request, problems: Sequence[ObjectFinding]
 ) -> list[Finding]:
     """Return the findings of a comparison, each at what decides the field that differs."""
@@ -98,15 +100,20 @@ def locate_findings(
         spots = [spot for _, spot in problems if spot and spot.path.startswith(f"{cluster}/")]
         specs = {str(request.root / one.source) for one in spots if _is_run(one.path) and one.source}
         on_it = replace(request, clusters=(cluster,), specs=tuple(sorted(specs)))
-        made = render_run_files(workspace, on_it)[0] if specs else []
+        made = render_run_files_with_line_origins(workspace, on_it)[0] if specs else []
         if not all(_is_run(one.path) for one in spots):
             made = [
                 *made,
-                *render_cluster_files(workspace, replace(request, clusters=(cluster,)), cluster)[0],
+                *render_cluster_files_with_line_origins(
+                    workspace, replace(request, clusters=(cluster,)), cluster
+                )[0],
             ]
         files |= {one.path: one for one in made}
     return merge_equal_findings(
-        [_locate_object_finding(one, files.get(one[1].path) if one[1] else None) for one in problems]
+        [
+            _locate_finding_at_deciding_line(one, files.get(one[1].path) if one[1] else None)
+            for one in problems
+        ]
     )
 
 
@@ -114,7 +121,7 @@ def _is_run(path: str) -> bool:
     return is_run_file(path)
 
 
-def _locate_object_finding(problem: ObjectFinding, file: RenderedFile | None) -> Finding:
+def _locate_finding_at_deciding_line(problem: ObjectFinding, file: RenderedFile | None) -> Finding:
     """Return the finding at the first field that differs and is decided by something that is written."""
     finding, spot = problem
     if spot is None or file is None or spot.index >= len(file.bodies):
@@ -125,15 +132,17 @@ def _locate_object_finding(problem: ObjectFinding, file: RenderedFile | None) ->
     return replace(finding, where=best.where) if best else finding
 
 
-def render_cluster_files(
+def render_cluster_files_with_line_origins(
     workspace: Workspace, request: Request, cluster: str
 ) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the files of a cluster's platform and tenants, and all findings."""
-    workspace = replace_versions(workspace, request.versions, request.clusters)
+    workspace = replace_versions_of_clusters(workspace, request.versions, request.clusters)
     findings = [*workspace.findings, *check_platform_files(workspace)]
-    if cluster in find_closed_clusters(workspace, findings) or workspace.catalog is None:
+    if cluster in find_clusters_closed_by_errors(workspace, findings) or workspace.catalog is None:
         return [], findings
-    expanded = expand_cluster(create_worker(workspace, WorkerOptions(keeps_texts=True)), cluster)
+    expanded = expand_cluster_platform_and_tenants(
+        create_pipeline_worker(workspace, WorkerOptions(keeps_texts=True)), cluster
+    )
     component = workspace.components[cluster]
     found = []
     for path, text in sorted(expanded.texts.items()):
@@ -142,7 +151,7 @@ def render_cluster_files(
             found.append(RenderedFile(path, text, bodies, build_policy_tracer(workspace, cluster, bodies)))
             continue
         _, part, name, *_ = path.removesuffix(".yaml").split("/")
-        standing = find_cluster_objects(workspace, cluster, name, name if part == "tenants" else "")
+        standing = find_traced_cluster_objects(workspace, cluster, name, name if part == "tenants" else "")
         if standing is not None:
             bodies = tuple(load_objects(text))
             found.append(RenderedFile(path, text, bodies, build_cluster_tracer(standing, bodies, component)))

@@ -15,13 +15,13 @@ from gangplan.objects import Body
 from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import (
     RenderedFile,
-    render_cluster_files,
-    render_run_files,
+    render_cluster_files_with_line_origins,
+    render_run_files_with_line_origins,
     render_template_runs,
 )
 from gangplan.provenance.scripts import describe_launch_scripts
 from gangplan.records import dataclass
-from gangplan.source.lines import find_paths_at_line, lines_of
+from gangplan.source.lines import find_yaml_paths_at_line, lines_of
 from gangplan.spec.waiver import WaiverScope
 from gangplan.spec.waiver_files import WAIVERS
 from gangplan.trace import Cause, Trace
@@ -75,20 +75,20 @@ def parse_file_line(text: str) -> tuple[str, int] | None:
     return (match["file"], int(match["line"])) if match else None
 
 
-def explain_line(request: Request, file: str, line: int) -> LineAnswer:
+def explain_provenance_of_line(request: Request, file: str, line: int) -> LineAnswer:
     """Return the answer for a line of a file of the workspace. Raises UserError if there is no such file
     or line."""
-    name, text = _read_workspace_file(request.root, file)
+    name, text = _read_file_of_explained_line(request.root, file)
     count = len(text.splitlines())
     if not 1 <= line <= count:
         raise UserError(f"there is no line {line} in {name}", f"It has the lines 1 to {count}.")
     workspace = load_workspace(request.root)
     if name.startswith(f"{RENDERED}/"):
-        return _explain_rendered_line(workspace, request, name, text, line)
-    return _explain_written_line(workspace, request, name, text, line)
+        return _explain_origin_of_rendered_line(workspace, request, name, text, line)
+    return _explain_outcome_of_written_line(workspace, request, name, text, line)
 
 
-def _read_workspace_file(root: FilePath, file: str) -> tuple[str, str]:
+def _read_file_of_explained_line(root: FilePath, file: str) -> tuple[str, str]:
     """Return the path from the root, and the text."""
     for start in (FilePath.cwd(), root):
         path = start / file
@@ -106,17 +106,17 @@ def _read_workspace_file(root: FilePath, file: str) -> tuple[str, str]:
 # Rendered lines
 
 
-def _explain_rendered_line(
+def _explain_origin_of_rendered_line(
     workspace: Workspace, request: Request, name: str, text: str, line: int
 ) -> LineAnswer:
-    number, start = _find_document_at_line(text, line)
+    number, start = _find_rendered_document_at_line(text, line)
     documents = _split_yaml_documents(text)
     own = text.splitlines()[line - 1]
     if own.startswith("#"):
         return LineAnswer(name, line, remark="gangplan's mark: the file that this one comes from")
     if own.rstrip() == "---":
         return LineAnswer(name, line, remark="the line between two objects")
-    fields = find_paths_at_line(documents[number], line - start)
+    fields = find_yaml_paths_at_line(documents[number], line - start)
     files, findings = _render_current_files(workspace, request, name)
     if not files and findings:
         return LineAnswer(name, line, findings=tuple(findings))
@@ -128,7 +128,7 @@ def _explain_rendered_line(
         ),
         None,
     )
-    index = _find_object_index(found, documents, number) if found else None
+    index = _find_object_of_rendered_line(found, documents, number) if found else None
     if found is None or index is None:
         raise UserError(f"{name} is stale: nothing like it is rendered now", "Run gangplan render.")
     body = found.bodies[index]
@@ -152,15 +152,17 @@ def _render_current_files(
     if len(parts) < 4 or parts[1] not in clusters:
         raise UserError(f"{name} belongs to no cluster", suggest_nearest(parts[1], clusters))
     if parts[2] != "runs":
-        return render_cluster_files(workspace, request, parts[1])
+        return render_cluster_files_with_line_origins(workspace, request, parts[1])
     source = read_header_source(request.root / name)
     if source is not None and is_launch_file("/".join(parts[1:])):
-        return render_run_files(workspace, replace(request, clusters=(parts[1],), teams=(parts[3],)))
+        return render_run_files_with_line_origins(
+            workspace, replace(request, clusters=(parts[1],), teams=(parts[3],))
+        )
     if source is None or not (request.root / source).is_file():
         raise UserError(
             f"{name} is not what gangplan renders from a spec that is there", "Run gangplan render."
         )
-    return render_run_files(
+    return render_run_files_with_line_origins(
         workspace, replace(request, clusters=(parts[1],), specs=(str(request.root / source),))
     )
 
@@ -175,7 +177,7 @@ def _split_yaml_documents(text: str) -> list[str]:
     return re.split(r"(?m)^---[ \t]*$\n?", text)
 
 
-def _find_document_at_line(text: str, line: int) -> tuple[int, int]:
+def _find_rendered_document_at_line(text: str, line: int) -> tuple[int, int]:
     """Return which document a line is in, and how many lines come before that document."""
     number = start = 0
     for place, one in enumerate(text.splitlines()[:line], 1):
@@ -184,7 +186,7 @@ def _find_document_at_line(text: str, line: int) -> tuple[int, int]:
     return number, start
 
 
-def _find_object_index(found: RenderedFile, documents: list[str], number: int) -> int | None:
+def _find_object_of_rendered_line(found: RenderedFile, documents: list[str], number: int) -> int | None:
     """Return the index of today's object that a document of the file shows: of the same kind, counted
     within its kind."""
     kinds = [_read_document_kind(one) for one in documents]
@@ -204,19 +206,19 @@ def _read_document_kind(document: str) -> str:
 # Written lines
 
 
-def _explain_written_line(
+def _explain_outcome_of_written_line(
     workspace: Workspace, request: Request, name: str, text: str, line: int
 ) -> LineAnswer:
-    files, findings = _render_affected_files(workspace, request, name)
+    files, findings = _render_files_made_from_line(workspace, request, name)
     is_overlay = name.startswith(f"{OVERLAYS}/") and not name.endswith("/cluster.yaml")
-    fields = [] if is_overlay else find_paths_at_line(text, line)
+    fields = [] if is_overlay else find_yaml_paths_at_line(text, line)
     if is_overlay:
-        places = _find_operation_lines(workspace, name, line)
-        outcomes = _collect_line_outcomes(
+        places = _find_lines_of_patch_operation(workspace, name, line)
+        outcomes = _collect_outcomes_of_written_line(
             files, lambda cause: _is_location_in_lines(cause.where, name, places)
         )
     else:
-        outcomes = _collect_line_outcomes(
+        outcomes = _collect_outcomes_of_written_line(
             files, lambda cause: cause.file == name and _matches_asked_fields(cause.field, fields)
         )
     remark = ""
@@ -233,7 +235,7 @@ def _explain_written_line(
     )
 
 
-def _render_affected_files(
+def _render_files_made_from_line(
     workspace: Workspace, request: Request, name: str
 ) -> tuple[list[RenderedFile], list[Finding]]:
     """Return what is rendered from a file."""
@@ -242,7 +244,9 @@ def _render_affected_files(
         return render_template_runs(workspace, request)
     if parts[0] == SPECS and len(parts) > 2:
         if parts[2:] != ["team.yaml"]:
-            return render_run_files(workspace, replace(request, specs=(str(request.root / name),)))
+            return render_run_files_with_line_origins(
+                workspace, replace(request, specs=(str(request.root / name),))
+            )
         on = [one for one, cluster in workspace.clusters.items() if parts[1] in cluster.spec.teams]
         return _render_runs_and_clusters(workspace, request, on, (parts[1],))
     if parts[0] == OVERLAYS and len(parts) > 2 and parts[1] in workspace.clusters:
@@ -255,7 +259,7 @@ def _render_affected_files(
             workspace, request, on, (scope.team,) if scope.team in workspace.teams else ()
         )
     if name == CATALOG:
-        return render_run_files(workspace, request)
+        return render_run_files_with_line_origins(workspace, request)
     raise UserError(
         f"{name} is no file that something is rendered from",
         "Name a line of a spec, team, cluster, catalog or waiver file, of a kustomization, or of rendered/.",
@@ -267,9 +271,11 @@ def _render_runs_and_clusters(
 ) -> tuple[list[RenderedFile], list[Finding]]:
     """Return the runs, and the platform and tenants of the clusters (for teams, only their tenants)."""
     chosen = tuple(one for one in clusters if not request.clusters or one in request.clusters)
-    files, findings = render_run_files(workspace, replace(request, clusters=chosen, teams=teams))
+    files, findings = render_run_files_with_line_origins(
+        workspace, replace(request, clusters=chosen, teams=teams)
+    )
     for cluster in chosen:
-        standing, _ = render_cluster_files(workspace, request, cluster)
+        standing, _ = render_cluster_files_with_line_origins(workspace, request, cluster)
         files += [one for one in standing if not teams or _is_of(one.path, teams[0])]
     return files, findings
 
@@ -285,7 +291,7 @@ def _is_of(path: str, team: str) -> bool:
     return parts[1] == "platform" or parts[2] == team
 
 
-def _collect_line_outcomes(
+def _collect_outcomes_of_written_line(
     files: Sequence[RenderedFile], is_meant: Callable[[Cause], bool]
 ) -> list[LineOutcome]:
     """Return every rendered field with a cause that `is_meant`."""
@@ -296,7 +302,7 @@ def _collect_line_outcomes(
             meant = [cause for cause in trace.causes if is_meant(cause)]
             if not meant:
                 continue
-            places = places or _map_fields_to_lines(file.text)
+            places = places or _map_rendered_fields_to_lines(file.text)
             line = places[index].get(path, 0)
             origin = LineOrigin(file.bodies[index], path, file.shown(value), trace)
             found.append(
@@ -311,7 +317,7 @@ def _is_deciding_cause(meant: Sequence[Cause], trace: Trace) -> bool:
     return any(cause.is_direct and cause.is_written for cause in meant) or trace.causes[0] in meant
 
 
-def _map_fields_to_lines(text: str) -> list[dict[FieldPath, int]]:
+def _map_rendered_fields_to_lines(text: str) -> list[dict[FieldPath, int]]:
     """Return, for each document, the line of the file where each field begins."""
     start, found = 0, []
     for one in _split_yaml_documents(text):
@@ -326,7 +332,7 @@ def _matches_asked_fields(field: FieldPath, asked: Sequence[FieldPath]) -> bool:
     return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
 
 
-def _find_operation_lines(workspace: Workspace, name: str, line: int) -> range:
+def _find_lines_of_patch_operation(workspace: Workspace, name: str, line: int) -> range:
     """Return the lines of the operation that a line is part of."""
     component = workspace.components[name.split("/")[1]]
     starts = sorted(

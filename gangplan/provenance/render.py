@@ -26,12 +26,12 @@ class StatementDifference:
     words: str
 
 
-def build_statement(root: Path, result: Result, cluster: str) -> RenderStatement:
+def build_provenance_statement(root: Path, result: Result, cluster: str) -> RenderStatement:
     """Return the statement of a cluster, from a render without errors of everything on it."""
     prefix = f"{cluster}/"
     outputs = {f"{RENDERED}/{one.path}": one.digest for one in result.changes if one.path.startswith(prefix)}
     inputs = {path: _compute_file_digest(root / path) for path in _list_render_inputs(root, result, cluster)}
-    return RenderStatement(cluster, inputs, outputs, _list_program_versions())
+    return RenderStatement(cluster, inputs, outputs, _list_programs_stated_in_provenance())
 
 
 def _list_render_inputs(root: Path, result: Result, cluster: str) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _list_files_below(root: Path, top: str) -> Iterator[str]:
         yield from (f"{inside}/{name}" for name in sorted(names) if not name.startswith("."))
 
 
-def _list_program_versions() -> dict[str, str]:
+def _list_programs_stated_in_provenance() -> dict[str, str]:
     """Return the programs that decide the bytes: not kubeconform, which only judges them."""
     found = {"gangplan": __version__}
     builder = find_kustomize_engine()
@@ -78,15 +78,17 @@ def list_tree_differences(stale: list[TreeChange]) -> list[StatementDifference]:
     return [StatementDifference(f"{RENDERED}/{one.path}", words[one.outcome]) for one in stale]
 
 
-def compare_statements(root: Path, said: RenderStatement, now: RenderStatement) -> list[StatementDifference]:
+def compare_provenance_statements(
+    root: Path, said: RenderStatement, now: RenderStatement
+) -> list[StatementDifference]:
     """Return every difference between a statement and a render: programs, what was read and rendered, the
     tree."""
     found = [
         StatementDifference(name, f"{old or 'not used'} in the statement, {new or 'not used'} now")
-        for name, old, new in _list_differing_entries(said.versions, now.versions)
+        for name, old, new in _list_differing_statement_entries(said.versions, now.versions)
     ]
     for what, one, other in (("read", said.inputs, now.inputs), ("rendered", said.outputs, now.outputs)):
-        for path, old, new in _list_differing_entries(one, other):
+        for path, old, new in _list_differing_statement_entries(one, other):
             if not new:
                 found.append(StatementDifference(path, f"{what} for the statement, and not now"))
             elif not old:
@@ -109,7 +111,7 @@ def compare_statements(root: Path, said: RenderStatement, now: RenderStatement) 
     return found
 
 
-def _list_differing_entries(
+def _list_differing_statement_entries(
     one: Mapping[str, str], other: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
     for name in sorted({*one, *other}):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gangplan.errors import UserError, build_unreadable_error
+from gangplan.errors import UserError, build_unreadable_file_error
 from gangplan.records import dataclass
 
 TYPE = "https://in-toto.io/Statement/v1"
@@ -41,7 +41,7 @@ class RenderStatement:
     versions: Mapping[str, str]
 
 
-def format_statement(statement: RenderStatement, builder: str = DEFAULT_BUILDER) -> str:
+def format_provenance_statement(statement: RenderStatement, builder: str = DEFAULT_BUILDER) -> str:
     """Return the statement as one line of JSON, the same bytes for the same contents."""
     document = {
         "_type": TYPE,
@@ -63,7 +63,7 @@ def _build_resource_descriptors(digests: Mapping[str, str]) -> list[dict[str, An
     return [{"name": name, "digest": {"sha256": digest}} for name, digest in sorted(digests.items())]
 
 
-def read_statements(file: Path) -> list[RenderStatement]:
+def read_provenance_statements(file: Path) -> list[RenderStatement]:
     """Read the statements of a file: JSON, JSON Lines, DSSE envelopes and bundles around them.
 
     Signatures are not checked. Raises UserError for anything else.
@@ -73,14 +73,16 @@ def read_statements(file: Path) -> list[RenderStatement]:
             raise UserError(f"{file} is no statement: it has more than {_MOST_BYTES >> 20} MiB")
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failed:
-        raise build_unreadable_error(file, failed, "Name a file of gangplan provenance.") from None
-    found = [_parse_render_statement(file, document) for document in _parse_json_documents(file, text)]
+        raise build_unreadable_file_error(file, failed, "Name a file of gangplan provenance.") from None
+    found = [
+        _parse_provenance_statement(file, document) for document in _parse_provenance_statements(file, text)
+    ]
     if not found:
         raise UserError(f"{file} holds no statement", "Write one: gangplan provenance --output DIR.")
     return found
 
 
-def _parse_json_documents(file: Path, text: str) -> Iterator[Any]:
+def _parse_provenance_statements(file: Path, text: str) -> Iterator[Any]:
     """Yield all documents of a file: one that spans several lines, or one on each line."""
     try:
         yield json.loads(text)
@@ -97,7 +99,7 @@ def _parse_json_documents(file: Path, text: str) -> Iterator[Any]:
                 ) from None
 
 
-def _parse_render_statement(file: Path, document: Any) -> RenderStatement:
+def _parse_provenance_statement(file: Path, document: Any) -> RenderStatement:
     body = _open_dsse_envelope(file, document)
     try:
         if body["_type"] != TYPE or body["predicateType"] != PREDICATE:

@@ -87,7 +87,7 @@ def list_category_ranges(name: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def format_class(items: Sequence[ClassItem], negated: bool = False) -> str:
+def format_re2_character_class(items: Sequence[ClassItem], negated: bool = False) -> str:
     """Return a class in the syntax of Python's `re`: what is in one of the items, or in none of them.
 
     A negated item stays one, because a flag `i` folds its code points before it is negated, as in Go.
@@ -95,12 +95,14 @@ def format_class(items: Sequence[ClassItem], negated: bool = False) -> str:
     ranges = [each for one, is_negated in items if not is_negated for each in one]
     rest = [one for one, is_negated in items if is_negated]
     if not rest:
-        return _set_of(ranges, negated)
-    sets = "|".join([_set_of(ranges, False), *(_set_of(one, True) for one in rest)])
-    return f"(?!{sets}){_set_of([], True)}" if negated else f"(?:{sets})"
+        return _format_re2_character_set(ranges, negated)
+    sets = "|".join(
+        [_format_re2_character_set(ranges, False), *(_format_re2_character_set(one, True) for one in rest)]
+    )
+    return f"(?!{sets}){_format_re2_character_set([], True)}" if negated else f"(?:{sets})"
 
 
-def _set_of(ranges: Ranges, negated: bool) -> str:
+def _format_re2_character_set(ranges: Ranges, negated: bool) -> str:
     """Return a set in brackets; an empty one, which Python has not, is all characters the other way round."""
     parts = [
         _format_code_point(low) if low == high else f"{_format_code_point(low)}-{_format_code_point(high)}"

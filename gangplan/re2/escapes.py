@@ -17,19 +17,19 @@ def build_pattern_error(code: str, expression: str) -> PatternError:
     return PatternError(f"error parsing regexp: {code}: `{expression}`")
 
 
-def read_counts(text: str, at: int) -> tuple[int, int, int] | None:
+def read_re2_repeat_counts(text: str, at: int) -> tuple[int, int, int] | None:
     """Read the bounds in braces (-1: no upper bound) and their end; None if the brace is a literal."""
-    low, at = _read_repeat_count(text, at + 1)
+    low, at = _read_re2_repeat_count(text, at + 1)
     high = low
     if low is not None and text[at : at + 1] == ",":
         at += 1
-        high, at = (-1, at) if text[at : at + 1] == "}" else _read_repeat_count(text, at)
+        high, at = (-1, at) if text[at : at + 1] == "}" else _read_re2_repeat_count(text, at)
     if low is None or high is None or text[at : at + 1] != "}":
         return None
     return low, high, at + 1
 
 
-def _read_repeat_count(text: str, at: int) -> tuple[int | None, int]:
+def _read_re2_repeat_count(text: str, at: int) -> tuple[int | None, int]:
     end = at
     while end < len(text) and text[end] in "0123456789":
         end += 1
@@ -38,7 +38,7 @@ def _read_repeat_count(text: str, at: int) -> tuple[int | None, int]:
     return min(int(text[at : min(end, at + 12)]), 10**9), end
 
 
-def read_escape(pattern: str, start: int) -> tuple[str, int]:
+def read_re2_escape(pattern: str, start: int) -> tuple[str, int]:
     """Read the character of an escape and its end. Raises `PatternError`."""
     at = start + 1
     if at >= len(pattern):
@@ -53,13 +53,13 @@ def read_escape(pattern: str, start: int) -> tuple[str, int]:
             end += 1
         return chr(int(pattern[at - 1 : end], 8)), end
     if letter == "x":
-        return _read_hex(pattern, start)
+        return _read_re2_hex_escape(pattern, start)
     if letter not in ALPHANUMERIC and ord(letter) < 0x80:
         return letter, at
     raise build_pattern_error("invalid escape sequence", pattern[start:at])
 
 
-def _read_hex(pattern: str, start: int) -> tuple[str, int]:
+def _read_re2_hex_escape(pattern: str, start: int) -> tuple[str, int]:
     at = start + 2
     if pattern[at : at + 1] != "{":
         digits = pattern[at : at + 2]

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from gangplan.re2.escapes import build_pattern_error
 from gangplan.re2.linear import MatchSpan, PatternMachine
-from gangplan.re2.syntax import parse_pattern
-from gangplan.re2.tree import PatternNode, estimate_match_work, format_pattern
+from gangplan.re2.syntax import parse_re2_pattern
+from gangplan.re2.tree import PatternNode, estimate_re2_match_work, format_re2_pattern
 
 # How many paths through a pattern Python's `re` may try; this takes some milliseconds.
 _WAYS = 1_000_000
@@ -40,17 +40,17 @@ class UnknownScriptError(Exception):
 def compile_search(pattern: str) -> Search:
     """Compile a pattern to a search. Raises `PatternError` in Go's words, and `UnknownScriptError`."""
     try:
-        node, script = parse_pattern(pattern)
+        node, script = parse_re2_pattern(pattern)
         if script:
             raise UnknownScriptError(script)
-        return _build_pattern_search(node)
+        return _build_re2_pattern_search(node)
     except (RecursionError, OverflowError) as problem:
         raise build_pattern_error("expression nests too deeply", pattern) from problem
 
 
-def _build_pattern_search(node: PatternNode) -> Search:
-    quick = re.compile(format_pattern(node)).search
-    ways = estimate_match_work(node)
+def _build_re2_pattern_search(node: PatternNode) -> Search:
+    quick = re.compile(format_re2_pattern(node)).search
+    ways = estimate_re2_match_work(node)
     # The longest text for which `re` tries at most _WAYS paths, starting at every position. If the body of a
     # repetition matches in several ways, Go and Python may also find different matches.
     longest = (_WAYS / ways.branches) ** (1 / (ways.degree + 1)) if ways.branches < _WAYS else -1

@@ -12,12 +12,12 @@ from gangplan.re2.classes import (
     PERL_CLASSES,
     POSIX_CLASSES,
     ClassItem,
-    format_class,
+    format_re2_character_class,
     is_unicode_category,
     is_unicode_script,
     list_category_ranges,
 )
-from gangplan.re2.escapes import ALPHANUMERIC, build_pattern_error, read_counts, read_escape
+from gangplan.re2.escapes import ALPHANUMERIC, build_pattern_error, read_re2_escape, read_re2_repeat_counts
 from gangplan.re2.groups import GroupFlags, OpenGroup
 from gangplan.re2.tree import Anchor, Letter, PatternNode, Repeat
 
@@ -25,7 +25,7 @@ from gangplan.re2.tree import Anchor, Letter, PatternNode, Repeat
 _MOST = 1000
 
 
-def parse_pattern(pattern: str) -> tuple[PatternNode, str]:
+def parse_re2_pattern(pattern: str) -> tuple[PatternNode, str]:
     """Parse a pattern to a tree and the Unicode script it uses, or "".
 
     Raises `PatternError` where Go does.
@@ -155,7 +155,7 @@ class _Reader:
     # Repetitions
 
     def _braces(self, last_repeat: int) -> bool:
-        found = read_counts(self.pattern, self.at)
+        found = read_re2_repeat_counts(self.pattern, self.at)
         if found is None:
             self._literal("{")
             self.at += 1
@@ -201,7 +201,7 @@ class _Reader:
         else:
             item = self._class_escape()
             if item is not None:
-                self._add(self._folded(format_class([item])))
+                self._add(self._folded(format_re2_character_class([item])))
             else:
                 self._literal(self._escaped_letter())
 
@@ -247,7 +247,7 @@ class _Reader:
             first = False
             items.append(self._class_item(whole))
         self.at += 1
-        self._add(self._folded(format_class(items, negated)))
+        self._add(self._folded(format_re2_character_class(items, negated)))
 
     def _class_item(self, whole: str) -> ClassItem:
         rest = self.pattern[self.at :]
@@ -285,5 +285,5 @@ class _Reader:
 
     def _escaped_letter(self) -> str:
         start = self.at
-        letter, self.at = read_escape(self.pattern, start)
+        letter, self.at = read_re2_escape(self.pattern, start)
         return letter

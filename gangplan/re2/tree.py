@@ -48,15 +48,15 @@ class Repeat:
 PatternNode = Letter | Anchor | Series | Choice | Repeat
 
 
-def format_pattern(node: PatternNode) -> str:
+def format_re2_pattern(node: PatternNode) -> str:
     """Format a node in the syntax of Python's `re`."""
     if isinstance(node, Letter | Anchor):
         return node.text
     if isinstance(node, Series):
-        return "".join(format_pattern(item) for item in node.items)
+        return "".join(format_re2_pattern(item) for item in node.items)
     if isinstance(node, Choice):
-        return f"(?:{'|'.join(format_pattern(item) for item in node.items)})"
-    return f"(?:{format_pattern(node.item)}){_format_repeat_counts(node)}{'?' if node.lazy else ''}"
+        return f"(?:{'|'.join(format_re2_pattern(item) for item in node.items)})"
+    return f"(?:{format_re2_pattern(node.item)}){_format_repeat_counts(node)}{'?' if node.lazy else ''}"
 
 
 def _format_repeat_counts(node: Repeat) -> str:
@@ -73,12 +73,12 @@ class Work:
     degree: float = 0
 
 
-def estimate_match_work(node: PatternNode) -> Work:
+def estimate_re2_match_work(node: PatternNode) -> Work:
     """Return how many paths through the pattern a backtracking matcher may have to try."""
     if isinstance(node, Letter | Anchor):
         return Work()
     if isinstance(node, Series | Choice):
-        parts = [estimate_match_work(item) for item in node.items]
+        parts = [estimate_re2_match_work(item) for item in node.items]
         degrees = [part.degree for part in parts]
         if isinstance(node, Choice):
             return Work(sum(part.branches for part in parts), max(degrees))
@@ -86,10 +86,10 @@ def estimate_match_work(node: PatternNode) -> Work:
         for part in parts:
             branches *= part.branches
         return Work(branches, sum(degrees))
-    return _estimate_repeat_work(estimate_match_work(node.item), node)
+    return _estimate_re2_repeat_work(estimate_re2_match_work(node.item), node)
 
 
-def _estimate_repeat_work(item: Work, node: Repeat) -> Work:
+def _estimate_re2_repeat_work(item: Work, node: Repeat) -> Work:
     if node.high == 0:
         return Work()
     if node.high == 1:

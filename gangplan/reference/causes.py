@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
-from gangplan.diagnose.causes import group_causes_by_topic, list_causes
+from gangplan.diagnose.causes import group_diagnosis_causes_by_topic, list_diagnosis_causes
 from gangplan.reference.words import wrap_paragraph
 
 _DEPTHS = {
@@ -13,9 +13,9 @@ _DEPTHS = {
 }
 
 
-def render_cause(name: str) -> str:
+def render_cause_reference(name: str) -> str:
     """Return the page of a cause for a terminal; empty for an unknown cause."""
-    cause = list_causes().get(name)
+    cause = list_diagnosis_causes().get(name)
     if cause is None:
         return ""
     lines = [
@@ -33,7 +33,7 @@ def render_cause(name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_causes_page() -> str:
+def render_causes_docs_page() -> str:
     """Return docs/causes.md: every cause by topic."""
     lines = [
         "# Causes",
@@ -43,14 +43,14 @@ def render_causes_page() -> str:
         "have told in CI.",
         "",
     ]
-    for topic, found in group_causes_by_topic().items():
+    for topic, found in group_diagnosis_causes_by_topic().items():
         lines += [f"## {topic}", ""]
         for cause in found:
-            lines += _render_cause_section(cause)
+            lines += _render_cause_docs_section(cause)
     return "\n".join(lines)
 
 
-def _render_cause_section(cause: KnownCause) -> list[str]:
+def _render_cause_docs_section(cause: KnownCause) -> list[str]:
     lines = [f"### {cause.id}", "", f"{cause.title[0].upper()}{cause.title[1:]}. {cause.means}", ""]
     if cause.depth in _DEPTHS:
         lines += [_DEPTHS[cause.depth], ""]

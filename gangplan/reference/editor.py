@@ -22,13 +22,15 @@ def build_schema_id(kind: str, *parts: str) -> str:
     return f"https://{'/'.join((GANGPLAN_API_VERSION, *parts, kind))}.schema.json"
 
 
-def simplify_schema(schema: Schema) -> Schema:
+def simplify_schema_for_editor(schema: Schema) -> Schema:
     """Return the schema without null and titles, with a message for each pattern.
 
     An optional field is simply omitted: no file writes null, and an editor that sees null as a type would
     offer it.
     """
-    out = {key: _simplify_inner_schema(key, value) for key, value in schema.items() if key != "title"}
+    out = {
+        key: _simplify_nested_schema_for_editor(key, value) for key, value in schema.items() if key != "title"
+    }
     if "default" in out and out["default"] is None:
         del out["default"]
     if "pattern" in out:
@@ -42,11 +44,11 @@ def simplify_schema(schema: Schema) -> Schema:
     return out
 
 
-def _simplify_inner_schema(key: str, value: Any) -> Any:
+def _simplify_nested_schema_for_editor(key: str, value: Any) -> Any:
     if key in _NAMED:
-        return {name: simplify_schema(one) for name, one in value.items()}
+        return {name: simplify_schema_for_editor(one) for name, one in value.items()}
     if key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        return [simplify_schema(one) for one in value]
+        return [simplify_schema_for_editor(one) for one in value]
     if key in ("items", "additionalProperties", "propertyNames") and isinstance(value, dict):
-        return simplify_schema(value)
+        return simplify_schema_for_editor(value)
     return value

@@ -12,18 +12,18 @@ MOST_PAGES = 3
 _FACTS = ("type", "default", "example")
 
 
-def render_fields(found: Sequence[FormatField]) -> str:
+def render_fields_reference(found: Sequence[FormatField]) -> str:
     """Return the pages of all fields if they are few, or else of the first, followed by the paths of the
     others."""
     shown = found if len(found) <= MOST_PAGES else found[:1]
-    text = "\n".join(field_text(one) for one in shown)
+    text = "\n".join(render_field_reference(one) for one in shown)
     rest = found[len(shown) :]
     if rest:
         text += "\nalso:\n" + "".join(f"  {one.name}\n" for one in rest)
     return text
 
 
-def field_text(field: FormatField) -> str:
+def render_field_reference(field: FormatField) -> str:
     """Return the page of a field for a terminal."""
     lines = [f"{field.name} ({FORMAT_FILES[field.kind]})", "", wrap_paragraph(field.facts["meaning"]), ""]
     lines += [f"{what}: {_strip_cell_markdown(field.facts[what])}" for what in _FACTS if field.facts[what]]

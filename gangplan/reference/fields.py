@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.reference.formats import describe_field
-from gangplan.reference.schemas import build_format_schema, list_format_models
+from gangplan.reference.formats import describe_format_field
+from gangplan.reference.schemas import build_editor_schema_of_format, list_format_models
 from gangplan.rulebook import find_rule_example, load_shipped_rules
 from gangplan.rules.model import Rule
 
@@ -69,30 +69,30 @@ class FormatField:
 
 
 @cache
-def list_fields() -> tuple[FormatField, ...]:
+def list_all_format_fields() -> tuple[FormatField, ...]:
     """Return every field, format by format, each file from the top."""
     return tuple(
         found
         for kind in list_format_models()
-        for found in _list_format_fields(kind, build_format_schema(kind))
+        for found in _list_format_fields(kind, build_editor_schema_of_format(kind))
     )
 
 
 def find_fields(name: str) -> list[FormatField]:
     """Return the fields that a name means, those at exactly that path first."""
     wanted = name.strip().lower().removeprefix("<").removesuffix(">")
-    found = [one for one in list_fields() if wanted in one.names]
+    found = [one for one in list_all_format_fields() if wanted in one.names]
     return sorted(found, key=lambda one: (wanted not in (one.name.lower(), ".".join(one.path).lower()),))
 
 
 def list_field_names() -> list[str]:
     """Return the names that a suggestion can offer."""
-    return [name for one in list_fields() for name in (one.name, ".".join(one.path))]
+    return [name for one in list_all_format_fields() for name in (one.name, ".".join(one.path))]
 
 
 def find_rules_about(wanted: FormatField) -> list[Rule]:
     """Return the rules about a field: its example changes the field, or its summary or fix names it."""
-    return [rule for rule in load_shipped_rules().values() if _is_rule_about_field(rule, wanted)]
+    return [rule for rule in load_shipped_rules().values() if _is_rule_explained_with_field(rule, wanted)]
 
 
 def _list_format_fields(kind: str, schema: dict[str, Any]) -> Iterator[FormatField]:
@@ -106,7 +106,9 @@ def _list_block_fields(
         target = _find_field_block(value, schema)
         inner = schema["$defs"][target].get("properties", {}) if target else {}
         here = (*path, name)
-        yield FormatField(kind, here, block_name, describe_field(name, value, block, schema), tuple(inner))
+        yield FormatField(
+            kind, here, block_name, describe_format_field(name, value, block, schema), tuple(inner)
+        )
         if target and len(here) < _DEEPEST:
             yield from _list_block_fields(kind, here, target, schema["$defs"][target], schema)
 
@@ -128,10 +130,10 @@ def _find_field_block(value: dict[str, Any], schema: dict[str, Any]) -> str:
     )
 
 
-def _is_rule_about_field(rule: Rule, wanted: FormatField) -> bool:
+def _is_rule_explained_with_field(rule: Rule, wanted: FormatField) -> bool:
     name = wanted.path[-1]
     example = find_rule_example(rule)
-    is_here = example is not None and _find_file_format(example.place) == wanted.kind
+    is_here = example is not None and _find_format_to_explain_by_path(example.place) == wanted.kind
     if is_here and example and not rule.startswith("yaml-"):  # those are about any key
         keys = _find_changed_keys(example.before or "", example.after or "")
         if name in keys and len(keys) <= _FEW_KEYS:
@@ -149,7 +151,7 @@ def _find_changed_keys(before: str, after: str) -> set[str]:
     return set(_KEY.findall("\n".join(lines)))
 
 
-def _find_file_format(place: str) -> str:
+def _find_format_to_explain_by_path(place: str) -> str:
     """Return the format of a file by its path; empty for other files."""
     if place.endswith("/team.yaml"):
         return "team"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from gangplan.reference.levels import group_by_level
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.levels import group_format_fields_by_level
+from gangplan.reference.schemas import build_editor_schema_of_format
 
 _TITLES = {
     "spec": "TrainingJob",
@@ -21,12 +21,12 @@ _TITLES = {
 }
 
 
-def describe_field(
+def describe_format_field(
     name: str, field: dict[str, Any], block: dict[str, Any], schema: dict[str, Any]
 ) -> dict[str, str]:
     """Return a field's type, default, example and meaning, as its page says them."""
     return {
-        "type": _describe_field_type(field, schema),
+        "type": _describe_format_field_type(field, schema),
         "default": "required"
         if name in block.get("required", ())
         else _format_json_cell(field.get("default")),
@@ -42,41 +42,41 @@ def _find_referenced_block(field: dict[str, Any], schema: dict[str, Any]) -> dic
     return found
 
 
-def render_format_page(kind: str) -> str:
+def render_format_docs_page(kind: str) -> str:
     """Return the tables of a format's fields, those that everybody writes first, and of the blocks
     inside it."""
-    schema, title = build_format_schema(kind), _TITLES[kind]
+    schema, title = build_editor_schema_of_format(kind), _TITLES[kind]
     lines = [f"## {title}", "", schema["description"], ""]
-    levels = group_by_level(kind, schema["properties"])
+    levels = group_format_fields_by_level(kind, schema["properties"])
     for level in levels:
         about = [level.about, ""] if level.about else []
         lines += [
             f"### {title}: {level.title}",
             "",
             *about,
-            *render_field_table(schema, schema, kind, level.fields),
+            *render_field_docs_table(schema, schema, kind, level.fields),
         ]
     if not levels:
-        lines += render_field_table(schema, schema, kind)
+        lines += render_field_docs_table(schema, schema, kind)
     for name, block in _list_schema_blocks(schema):
         lines += [
             f"### {title}: {name}",
             "",
             block.get("description", ""),
             "",
-            *render_field_table(block, schema, kind),
+            *render_field_docs_table(block, schema, kind),
         ]
     return "\n".join(lines)
 
 
-def list_format_contents() -> list[str]:
+def list_format_docs_contents() -> list[str]:
     """Return the contents of docs/spec.md: each format with the parts of its table."""
     lines = []
     for kind, title in _TITLES.items():
-        schema = build_format_schema(kind)
+        schema = build_editor_schema_of_format(kind)
         parts = [
             f"[{one.title}](#{_build_heading_anchor(title, one.title)})"
-            for one in group_by_level(kind, schema["properties"])
+            for one in group_format_fields_by_level(kind, schema["properties"])
         ]
         blocks = [
             f"[{name}](#{_build_heading_anchor(title, name)})" for name, _ in _list_schema_blocks(schema)
@@ -86,7 +86,7 @@ def list_format_contents() -> list[str]:
     return [*lines, ""]
 
 
-def render_field_table(
+def render_field_docs_table(
     block: dict[str, Any], schema: dict[str, Any], kind: str, names: Sequence[str] | None = None
 ) -> list[str]:
     """Return a table of the fields of a block: all of them, or those in `names` in that order.
@@ -95,9 +95,9 @@ def render_field_table(
     """
     rows = ["| field | type | default | example | meaning |", "|---|---|---|---|---|"]
     for name in block["properties"] if names is None else names:
-        facts = describe_field(name, block["properties"][name], block, schema)
+        facts = describe_format_field(name, block["properties"][name], block, schema)
         rows.append(
-            f"| `{name}` | {_format_linked_type(facts['type'], schema, kind)} | {facts['default']} | {facts['example']} |"
+            f"| `{name}` | {_format_linked_type_for_docs(facts['type'], schema, kind)} | {facts['default']} | {facts['example']} |"
             f" {facts['meaning']} |"
         )
     return [*rows, ""]
@@ -108,7 +108,7 @@ def _list_schema_blocks(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any
     return [(name, block) for name, block in sorted(schema.get("$defs", {}).items()) if "properties" in block]
 
 
-def _format_linked_type(type: str, schema: dict[str, Any], kind: str) -> str:
+def _format_linked_type_for_docs(type: str, schema: dict[str, Any], kind: str) -> str:
     """Return a type in words; in a format with a page, the name of a block is a link to its table."""
     if kind not in _TITLES:
         return type
@@ -131,30 +131,32 @@ def _format_json_cell(value: Any) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`".replace("|", "\\|")
 
 
-def _describe_field_type(field: dict[str, Any], schema: dict[str, Any]) -> str:
+def _describe_format_field_type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     """Return a field's type in a word or two."""
     if "$ref" in field:
         name = field["$ref"].rsplit("/", 1)[-1]
         return (
             name
             if "properties" in schema["$defs"][name]
-            else _describe_field_type(schema["$defs"][name], schema)
+            else _describe_format_field_type(schema["$defs"][name], schema)
         )
     forms = field.get("anyOf", field.get("oneOf"))
     if forms:
         return " or ".join(
-            dict.fromkeys(_describe_field_type(item, schema) for item in forms if item.get("type") != "null")
+            dict.fromkeys(
+                _describe_format_field_type(item, schema) for item in forms if item.get("type") != "null"
+            )
         )
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "const" in field:
         return f"`{field['const']}`"
     if field.get("type") == "array":
-        return f"list of {_describe_field_type(field.get('items', {}), schema)}"
+        return f"list of {_describe_format_field_type(field.get('items', {}), schema)}"
     if field.get("type") == "object":
         values = [field.get("additionalProperties"), *field.get("patternProperties", {}).values()]
         value = next((one for one in values if isinstance(one, dict)), None)
-        return f"map of {_describe_field_type(value, schema)}" if value is not None else "map"
+        return f"map of {_describe_format_field_type(value, schema)}" if value is not None else "map"
     if isinstance(field.get("type"), list):
         return "text or number"
     words = {

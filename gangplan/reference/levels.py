@@ -113,7 +113,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
 }
 
 
-def group_by_level(kind: str, fields: Iterable[str]) -> list[Level]:
+def group_format_fields_by_level(kind: str, fields: Iterable[str]) -> list[Level]:
     """Return the levels of a format with the fields that it has, which come as they are declared.
 
     A field that no level names follows the one before it. Formats without levels have none.

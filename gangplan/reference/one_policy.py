@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gangplan.errors import UserError
 from gangplan.objects import BINDING_KIND, POLICY_KIND
-from gangplan.packs.cases import PolicyCase, read_policy_cases
+from gangplan.packs.cases import PolicyCase, read_pack_cases
 from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.kinds import format_example_value
 from gangplan.packs.model import FactParam, Pack, ParameterValue
@@ -16,23 +16,23 @@ from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import POLICIES_FOLDER, PolicySource, read_object_name
 from gangplan.policy.objects import POLICY_FILE, POLICY_PREFIX
 from gangplan.rules.model import Rule
-from gangplan.workspace import find_root
+from gangplan.workspace import find_workspace_root_above
 
 
-def find_given_workspace(given: Path | None) -> Path | None:
+def find_workspace_to_explain(given: Path | None) -> Path | None:
     """Return the root of the given workspace, or of the current one; None outside any.
 
     Raises UserError if the given path is not in a workspace.
     """
     if given is not None:
-        return find_root(given.absolute())
+        return find_workspace_root_above(given.absolute())
     try:
-        return find_root(Path.cwd())
+        return find_workspace_root_above(Path.cwd())
     except UserError:
         return None
 
 
-def describe_pack_policy(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
+def explain_pack_policy(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
     """Yield the lines about a policy of a pack, with the object of a case that it refuses."""
     name = rule.pack
     folder, _ = policies.find(name)
@@ -41,7 +41,7 @@ def describe_pack_policy(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
     page, home = folder.pack.policies[rule], f"{POLICIES_FOLDER}/{name}"
     yield f"Pack: {name} ({'this workspace' if rule.is_own else 'comes with gangplan'}); {_describe_pack_scope(folder.pack)}."
     for key, value in page.params.items():
-        yield f"Parameter {key}: {shown(value)}"
+        yield f"Parameter {key}: {format_parameter_default(value)}"
     if page.told_by:
         yield f"In a pull request {', '.join(page.told_by)} reports the same; then only that is reported."
     if page.ci_only:
@@ -49,8 +49,8 @@ def describe_pack_policy(rule: Rule, policies: OwnPolicies) -> Iterator[str]:
     else:
         yield f"In the cluster: ValidatingAdmissionPolicy {POLICY_PREFIX}{rule}, in {POLICY_FILE} of each cluster that has it."
     tests = folder.folder / "tests"
-    yield from _describe_policy_cases(
-        [case for case in read_policy_cases(tests, f"{home}/tests")[0] if case.policy == rule], tests
+    yield from _explain_policy_cases(
+        [case for case in read_pack_cases(tests, f"{home}/tests")[0] if case.policy == rule], tests
     )
 
 
@@ -59,7 +59,7 @@ def _describe_pack_scope(pack: Pack) -> str:
     return f"holds for what bears gangplan.dev/{pack.label}" if pack.label else "holds for every team"
 
 
-def shown(value: ParameterValue) -> str:
+def format_parameter_default(value: ParameterValue) -> str:
     """Return a parameter's default for readers."""
     if isinstance(value, FactParam):
         meaning = PACK_FACTS[value.fact].meaning if value.fact in PACK_FACTS else ""
@@ -67,7 +67,7 @@ def shown(value: ParameterValue) -> str:
     return format_example_value(value)
 
 
-def _describe_policy_cases(cases: list[PolicyCase], folder: Path) -> Iterator[str]:
+def _explain_policy_cases(cases: list[PolicyCase], folder: Path) -> Iterator[str]:
     if not cases:
         yield "Cases: none."
         return
@@ -79,7 +79,7 @@ def _describe_policy_cases(cases: list[PolicyCase], folder: Path) -> Iterator[st
         yield from ("", f"Refused, in {file}:", "", textwrap.indent(text.rstrip("\n"), "    "))
 
 
-def describe_own_policy(name: str, policies: OwnPolicies) -> list[str]:
+def explain_own_policy(name: str, policies: OwnPolicies) -> list[str]:
     """Return the lines about a policy of policies/*.yaml, which has no page: its place, expressions and
     bindings."""
     sources = policies.sources

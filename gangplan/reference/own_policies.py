@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from gangplan.packs.cases import CaseFile
 from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.model import Pack, PackPolicy
-from gangplan.reference.formats import render_field_table
+from gangplan.reference.formats import render_field_docs_table
 
 _KINDS = {"text": "text", "number": "number", "truth": "true or false", "list": "list"}
 
@@ -260,7 +260,7 @@ overlays patch what it renders, and add nothing.
 """
 
 
-def render_own_policies_page() -> str:
+def render_own_policies_docs_page() -> str:
     """Return the page, with tables of the fields and facts."""
     parts = {
         "PACK": _render_model_table(Pack),
@@ -277,7 +277,7 @@ def render_own_policies_page() -> str:
 def _render_model_table(model: type[BaseModel]) -> str:
 
     schema: dict[str, Any] = model.model_json_schema(by_alias=True)
-    return "\n".join(render_field_table(schema, schema, ""))
+    return "\n".join(render_field_docs_table(schema, schema, ""))
 
 
 def _render_facts_table() -> str:

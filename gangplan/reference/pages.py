@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from gangplan.reference.causes import render_causes_page
-from gangplan.reference.formats import list_format_contents, render_format_page
-from gangplan.reference.own_policies import render_own_policies_page
-from gangplan.reference.policies import render_policies_page
-from gangplan.reference.rules import render_rules_page
+from gangplan.reference.causes import render_causes_docs_page
+from gangplan.reference.formats import list_format_docs_contents, render_format_docs_page
+from gangplan.reference.own_policies import render_own_policies_docs_page
+from gangplan.reference.policies import render_policies_docs_page
+from gangplan.reference.rules import render_rules_docs_page
 from gangplan.reference.schemas import (
     FINDINGS_SCHEMA,
     IMPORT_SCHEMA,
@@ -18,7 +18,7 @@ from gangplan.reference.schemas import (
 )
 
 
-def render_pages() -> dict[str, str]:
+def render_docs_pages() -> dict[str, str]:
     """Return every generated page by its path."""
     found = {
         f"schema/{kind}.json": json.dumps(build_editor_schema(kind), indent=2, ensure_ascii=False) + "\n"
@@ -30,12 +30,12 @@ def render_pages() -> dict[str, str]:
             "",
             "Generated from the models by `make docs`. `gangplan explain FIELD` shows one of them.",
             "",
-            *list_format_contents(),
-            *(render_format_page(kind) for kind in list_format_models()),
+            *list_format_docs_contents(),
+            *(render_format_docs_page(kind) for kind in list_format_models()),
         ]
     )
-    found["rules.md"] = render_rules_page()
-    found["causes.md"] = render_causes_page()
-    found["policies.md"] = render_policies_page()
-    found["own-policies.md"] = render_own_policies_page()
+    found["rules.md"] = render_rules_docs_page()
+    found["causes.md"] = render_causes_docs_page()
+    found["policies.md"] = render_policies_docs_page()
+    found["own-policies.md"] = render_own_policies_docs_page()
     return found

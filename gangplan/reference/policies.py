@@ -60,7 +60,7 @@ that a policy that comes later does not keep a running object from ending.
 """
 
 
-def render_policies_page() -> str:
+def render_policies_docs_page() -> str:
     """Return the page. Packs and policies are in the order of their files."""
     lines = [INTRODUCTION, "## Packs", "", "| pack | policies | for |", "|---|---|---|"]
     packs = dict(_load_builtin_packs())
@@ -70,8 +70,8 @@ def render_policies_page() -> str:
         also += [f"{len(pack['uses'])} of others"] if pack.get("uses") else []
         lines.append(f"| [{name}](#{name}) | {' + '.join([str(count), *also])} | {pack['title']} |")
     for name, pack in packs.items():
-        lines += ["", *_render_pack_section(name, pack)]
-    lines += ["", *_render_ci_only_tables()]
+        lines += ["", *_render_pack_docs_section(name, pack)]
+    lines += ["", *_render_ci_only_docs_tables()]
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +85,7 @@ excuse, these have no policy; whoever applies objects past CI gets round them:
 """
 
 
-def _render_ci_only_tables() -> Iterator[str]:
+def _render_ci_only_docs_tables() -> Iterator[str]:
     """Yield a table of the waivable built-in rules without a policy, and one of rules with a policy that
     reports the same."""
     rules = shipped_rules()
@@ -107,7 +107,7 @@ def _load_builtin_packs() -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, pack
 
 
-def _render_pack_section(name: str, pack: dict[str, Any]) -> Iterator[str]:
+def _render_pack_docs_section(name: str, pack: dict[str, Any]) -> Iterator[str]:
     scope = pack.get("scope", "teams")
     yield from (f"## {name}", "", pack["title"], "", pack["why"], "")
     holds = "every namespace of a team" if scope == "teams" else f"what bears `gangplan.dev/{scope['label']}`"
@@ -118,22 +118,22 @@ def _render_pack_section(name: str, pack: dict[str, Any]) -> Iterator[str]:
         yield "Uses policies of other packs: " + ", ".join(_describe_used_policies(pack["uses"])) + "."
         yield ""
     for policy, page in pack["policies"].items():
-        yield from _render_policy_section(name, policy, page)
+        yield from _render_policy_docs_section(name, policy, page)
 
 
 def _describe_used_policies(uses: dict[str, Any]) -> Iterator[str]:
     for policy, params in uses.items():
-        more = ", ".join(f"{key}: {_format_parameter_value(value)}" for key, value in params.items())
+        more = ", ".join(f"{key}: {_format_parameter_value_for_docs(value)}" for key, value in params.items())
         yield f"[{policy}](#{policy})" + (f" ({more})" if more else "")
 
 
-def _render_policy_section(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
+def _render_policy_docs_section(pack: str, name: str, page: dict[str, Any]) -> Iterator[str]:
     yield from (f"### {name}", "", f"{shipped_rules()[name].severity.word.capitalize()}. {page['title']}", "")
     yield from (page["why"], "", f"**Fix.** {page['fix']}", "")
     if page.get("params"):
         yield (
             "Parameters: "
-            + ", ".join(f"`{k}` {_format_parameter_value(v)}" for k, v in page["params"].items())
+            + ", ".join(f"`{k}` {_format_parameter_value_for_docs(v)}" for k, v in page["params"].items())
             + "."
         )
         yield ""
@@ -153,7 +153,7 @@ def _list_policy_cases(folder: Path, policy: str) -> Iterator[str]:
         yield f"{case} ({verdict})"
 
 
-def _format_parameter_value(value: Any) -> str:
+def _format_parameter_value_for_docs(value: Any) -> str:
     """Return a parameter's value for readers."""
     if isinstance(value, dict):
         return f"*fact* {value['fact']}"

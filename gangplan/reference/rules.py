@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator
 
 from gangplan.reference.words import wrap_paragraph
-from gangplan.rulebook import find_rule_example, group_rules_by_topic
+from gangplan.rulebook import find_rule_example, group_built_in_rules_by_topic
 from gangplan.rules.model import Example, Rule
 
 
-def render_rule(rule: Rule) -> str:
+def render_rule_reference(rule: Rule) -> str:
     """Return the page of a rule for a terminal."""
     lines = [
         f"{rule} ({rule.severity.word})",
@@ -29,7 +29,7 @@ def render_rule(rule: Rule) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render_rules_page() -> str:
+def render_rules_docs_page() -> str:
     """Return docs/rules.md: every built-in rule, by topic; policies have a page of their own
     (policies.py)."""
     lines = [
@@ -40,14 +40,14 @@ def render_rules_page() -> str:
         "[waived](waivers.md) where its page says so. Policies are in [policies.md](policies.md).",
         "",
     ]
-    for topic, pages in group_rules_by_topic().items():
+    for topic, pages in group_built_in_rules_by_topic().items():
         lines += [f"## {topic.replace('-', ' ').capitalize()}", ""]
         for rule in pages.values():
-            lines += _render_rule_section(rule)
+            lines += _render_rule_docs_section(rule)
     return "\n".join(lines)
 
 
-def _render_rule_section(rule: Rule) -> list[str]:
+def _render_rule_docs_section(rule: Rule) -> list[str]:
     lines = [
         f"### {rule}",
         "",

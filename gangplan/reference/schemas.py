@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.reference.editor import SCHEMA_DRAFT, build_schema_id, simplify_schema
-from gangplan.report.findings_schema import build_findings_schema
+from gangplan.reference.editor import SCHEMA_DRAFT, build_schema_id, simplify_schema_for_editor
+from gangplan.report.findings_schema import build_findings_json_schema
 from gangplan.spec.base import Strict
 
 # Not files that people write, but documents of `--format json`: findings, plans of changes, and imports.
@@ -15,7 +15,7 @@ FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA = "findings", "plan", "import"
 
 def list_format_models() -> dict[str, type[Strict]]:
     """Return the models of the file formats, by the names that the command takes."""
-    from gangplan.delivery.stated import build_settings_model
+    from gangplan.delivery.stated import build_delivery_settings_model
     from gangplan.spec.catalog import ImageCatalog
     from gangplan.spec.cluster import Cluster
     from gangplan.spec.job import TrainingJob
@@ -32,11 +32,11 @@ def list_format_models() -> dict[str, type[Strict]]:
         "cluster": Cluster,
         "catalog": ImageCatalog,
         "waiver": Waiver,
-        "workspace": build_settings_model(),
+        "workspace": build_delivery_settings_model(),
     }
 
 
-def build_format_schema(kind: str) -> dict[str, Any]:
+def build_editor_schema_of_format(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of a format, as editors use it. Raises UserError for an unknown format."""
     known = list_format_models()
     if kind == FINDINGS_SCHEMA:
@@ -44,46 +44,48 @@ def build_format_schema(kind: str) -> dict[str, Any]:
             "$schema": SCHEMA_DRAFT,
             "$id": build_schema_id(kind),
             "title": "Findings",
-            **build_findings_schema(),
+            **build_findings_json_schema(),
         }
     if kind == PLAN_SCHEMA:
-        from gangplan.report.review_schema import build_review_schema
+        from gangplan.report.review_schema import build_review_json_schema
 
         return {
             "$schema": SCHEMA_DRAFT,
             "$id": build_schema_id(kind),
             "title": "Plan of a change",
-            **build_review_schema(),
+            **build_review_json_schema(),
         }
     if kind == IMPORT_SCHEMA:
-        from gangplan.report.import_schema import build_import_schema
+        from gangplan.report.import_schema import build_import_json_schema
 
         return {
             "$schema": SCHEMA_DRAFT,
             "$id": build_schema_id(kind),
             "title": "Import",
-            **build_import_schema(),
+            **build_import_json_schema(),
         }
     if kind not in known:
         raise UserError(
             f"there is no file format '{kind}'",
             f"Formats: {', '.join([*known, FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA])}.",
         )
-    schema = simplify_schema(known[kind].model_json_schema(by_alias=True))
+    schema = simplify_schema_for_editor(known[kind].model_json_schema(by_alias=True))
     return {"$schema": SCHEMA_DRAFT, "$id": build_schema_id(kind), "title": known[kind].__name__, **schema}
 
 
 def build_editor_schema(kind: str) -> dict[str, Any]:
-    """Return `build_format_schema` plus what only an editor needs: in a sweep or a template, also the schema of the
+    """Return `build_editor_schema_of_format` plus what only an editor needs: in a sweep or a template, also the schema of the
     job."""
-    schema = build_format_schema(kind)
+    schema = build_editor_schema_of_format(kind)
     if kind == "spec":
         return _require_fields_or_template(schema)
     if kind not in ("sweep", "template"):
         return schema
     from gangplan.reference.sweep_schema import add_job_schema, add_template_schema
 
-    return (add_template_schema if kind == "sweep" else add_job_schema)(schema, build_format_schema("spec"))
+    return (add_template_schema if kind == "sweep" else add_job_schema)(
+        schema, build_editor_schema_of_format("spec")
+    )
 
 
 def _require_fields_or_template(schema: dict[str, Any]) -> dict[str, Any]:

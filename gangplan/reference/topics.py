@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gangplan.packs.model import Pack
 from gangplan.packs.own import OwnPolicies
-from gangplan.reference.fields import FORMAT_FILES, list_fields
+from gangplan.reference.fields import FORMAT_FILES, list_all_format_fields
 from gangplan.reference.schemas import list_format_models
 from gangplan.reference.words import wrap_paragraph
 
@@ -17,19 +17,19 @@ def list_file_kinds() -> dict[str, str]:
     return {model.__name__: name for name, model in list_format_models().items()}
 
 
-def render_topic(name: str, policies: OwnPolicies) -> str:
+def render_topic_reference(name: str, policies: OwnPolicies) -> str:
     """Return the page of a kind or a pack for a terminal; empty for anything else."""
     by_letters = {kind.lower(): kind for kind in list_file_kinds()}
     if name.lower() in by_letters:
-        return kind_text(by_letters[name.lower()])
+        return render_file_format_reference(by_letters[name.lower()])
     folder, _ = policies.find(name)
-    return pack_text(name, folder.pack) if folder else ""
+    return render_pack_reference(name, folder.pack) if folder else ""
 
 
-def kind_text(kind: str) -> str:
+def render_file_format_reference(kind: str) -> str:
     """Return the page of a file format: its purpose, the paths of its files, and its fields."""
     format = list_file_kinds()[kind]
-    own = [one for one in list_fields() if one.kind == format and len(one.path) == 1]
+    own = [one for one in list_all_format_fields() if one.kind == format and len(one.path) == 1]
     width = max(len(one.path[0]) for one in own)
     lines = [
         f"{kind} ({FORMAT_FILES[format]})",
@@ -49,7 +49,7 @@ def kind_text(kind: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def pack_text(name: str, pack: Pack) -> str:
+def render_pack_reference(name: str, pack: Pack) -> str:
     """Return the page of a pack: its purpose and scope, its policies, and those of other packs that
     it uses."""
     holds = f"what bears gangplan.dev/{pack.label}" if pack.label else "every namespace of a team"

@@ -11,7 +11,7 @@ from gangplan.model.quantity import Quantity
 from gangplan.validate.kueue import AdmissionVerdict
 
 
-def build_admission_document(verdict: AdmissionVerdict | None) -> dict[str, Any] | None:
+def build_admission_verdict_json(verdict: AdmissionVerdict | None) -> dict[str, Any] | None:
     """Return a verdict as data: outcome, Kueue's reason and message, flavors by pod set and resource, what
     is borrowed."""
     if verdict is None:

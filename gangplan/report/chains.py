@@ -32,7 +32,7 @@ class Link:
     unknown: tuple[str, ...] = ()
 
 
-def links_of(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Link]]:
+def build_job_chain_links(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Link]]:
     """Return the links of each cluster and team where a run follows another, in their order."""
     at: dict[Place, list[PlannedRun]] = {}
     for run in runs:
@@ -82,12 +82,12 @@ def _build_chain_link(
 
 def render_chains(runs: Sequence[PlannedRun]) -> list[str]:
     """Return a block of text for each team of a cluster."""
-    return [_render_job_chain(*place, links) for place, links in sorted(links_of(runs).items())]
+    return [_render_job_chain(*place, links) for place, links in sorted(build_job_chain_links(runs).items())]
 
 
 def _render_job_chain(cluster: str, team: str, links: Sequence[Link]) -> str:
     last = max(links, key=lambda one: one.path_s)
-    rows = [(one.name, _describe_chain_link(one, cluster)) for one in links]
+    rows = [(one.name, _format_chain_link(one, cluster)) for one in links]
     width = max(len(name) for name, _ in rows)
     lines = "".join(f"  {name:<{width}} {words}\n" for name, words in rows)
     left = dict.fromkeys(other for one in links if one.name in last.path for other in one.unknown)
@@ -99,7 +99,7 @@ def _render_job_chain(cluster: str, team: str, links: Sequence[Link]) -> str:
     return f"{team} on {cluster}: jobs in their order\n{lines}{path}"
 
 
-def _describe_chain_link(link: Link, cluster: str) -> str:
+def _format_chain_link(link: Link, cluster: str) -> str:
     """Return the text of a link: `at most 24h, waits for features`."""
     said = f"at most {format_duration(link.most_s)}"
     if link.cluster != cluster:
@@ -111,7 +111,7 @@ def _describe_chain_link(link: Link, cluster: str) -> str:
     return said + (f" ({', '.join(link.unknown)} not in this plan)" if link.unknown else "")
 
 
-def build_chain_documents(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
+def build_job_chains_json(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
     """Return the chains as data; times are seconds."""
     return [
         {
@@ -130,5 +130,5 @@ def build_chain_documents(runs: Sequence[PlannedRun]) -> list[dict[str, Any]]:
             "criticalPath": list(max(links, key=lambda one: one.path_s).path),
             "atMost": max(one.path_s for one in links),
         }
-        for (cluster, team), links in sorted(links_of(runs).items())
+        for (cluster, team), links in sorted(build_job_chain_links(runs).items())
     ]

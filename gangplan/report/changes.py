@@ -45,7 +45,9 @@ class SuggestedChange:
         return f"{first} resolves {self.findings} findings"
 
 
-def suggest_changes(findings: Iterable[Finding], most: int = MOST) -> list[SuggestedChange]:
+def suggest_first_changes_for_findings(
+    findings: Iterable[Finding], most: int = MOST
+) -> list[SuggestedChange]:
     """Return the changes that resolve two findings or more: those with most errors first, then with most
     findings.
 
@@ -65,7 +67,7 @@ def suggest_changes(findings: Iterable[Finding], most: int = MOST) -> list[Sugge
     found = [
         _build_suggested_change(rule, help, same)
         for (rule, help), places in alike.items()
-        for same in _group_findings_by_change(help, places)
+        for same in _group_findings_by_suggested_change(help, places)
         if len(same) > 1
     ]
     ranked = sorted(
@@ -82,7 +84,7 @@ def suggest_changes(findings: Iterable[Finding], most: int = MOST) -> list[Sugge
     return ranked[:most]
 
 
-def _group_findings_by_change(help: str, places: list[list[Finding]]) -> Iterable[list[Finding]]:
+def _group_findings_by_suggested_change(help: str, places: list[list[Finding]]) -> Iterable[list[Finding]]:
     """Yield the findings of all places together, or of each place if the help does not say what to write
     there."""
     if _COMMAND.search(help) is None and (_EXAMPLE.search(help) or _LIST.match(help)):

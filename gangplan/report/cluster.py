@@ -31,20 +31,20 @@ def render_clusters(reports: Sequence[ClusterReport]) -> str:
     return "\n".join(_render_cluster_block(report) for report in reports)
 
 
-def build_cluster_facts(reports: Sequence[ClusterReport]) -> list[dict[str, Any]]:
+def build_clusters_json(reports: Sequence[ClusterReport]) -> list[dict[str, Any]]:
     """Return the clusters as data."""
     return [
         {
             "name": report.name,
             "components": [asdict(component) for component in report.components],
             "target": [asdict(component) for component in report.target],
-            "upgrade": _build_upgrade_facts(report.upgrade) if report.upgrade else None,
+            "upgrade": _build_cluster_upgrade_json(report.upgrade) if report.upgrade else None,
         }
         for report in reports
     ]
 
 
-def _build_upgrade_facts(upgrade: Upgrade) -> dict[str, Any]:
+def _build_cluster_upgrade_json(upgrade: Upgrade) -> dict[str, Any]:
     return {
         "objects": {
             "same": upgrade.same,
@@ -62,7 +62,9 @@ def _render_cluster_block(report: ClusterReport) -> str:
     if report.target:
         lines += ["", f"{report.name} with {_describe_component_changes(report)}"]
         lines += (
-            _render_upgrade_lines(report.upgrade) if report.upgrade else ["  not compared: see the findings"]
+            _render_cluster_upgrade_lines(report.upgrade)
+            if report.upgrade
+            else ["  not compared: see the findings"]
         )
     return "\n".join(lines) + "\n"
 
@@ -92,7 +94,7 @@ def _describe_component_changes(report: ClusterReport) -> str:
     return ", ".join(found) or "the same versions"
 
 
-def _render_upgrade_lines(upgrade: Upgrade) -> list[str]:
+def _render_cluster_upgrade_lines(upgrade: Upgrade) -> list[str]:
     counts = [
         (upgrade.changed, "changed"),
         (upgrade.added, "added"),
@@ -106,7 +108,7 @@ def _render_upgrade_lines(upgrade: Upgrade) -> list[str]:
             kind = delta.kind
             lines.append(f"  {kind}")
         lines.append("    " + _describe_object_delta(delta))
-    return lines + _run_lines(upgrade)
+    return lines + _render_renamed_run_lines(upgrade)
 
 
 def _describe_object_delta(delta: Delta) -> str:
@@ -114,11 +116,11 @@ def _describe_object_delta(delta: Delta) -> str:
     if not delta.path:
         return f"{'added' if delta.new else 'removed'}  ({where})"
     if delta.values > 1:
-        return f"{delta.path}: {delta.values} different changes, such as {shown(delta.old)} -> {shown(delta.new)}  ({where})"
-    return f"{delta.path}: {shown(delta.old)} -> {shown(delta.new)}  ({where})"
+        return f"{delta.path}: {delta.values} different changes, such as {format_value_on_one_line(delta.old)} -> {format_value_on_one_line(delta.new)}  ({where})"
+    return f"{delta.path}: {format_value_on_one_line(delta.old)} -> {format_value_on_one_line(delta.new)}  ({where})"
 
 
-def shown(value: Any) -> str:
+def format_value_on_one_line(value: Any) -> str:
     """Return a value on one line, shortened."""
     if value == ABSENT_TEXT:
         return ABSENT_TEXT
@@ -128,7 +130,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 3] + "..."
 
 
-def _run_lines(upgrade: Upgrade) -> list[str]:
+def _render_renamed_run_lines(upgrade: Upgrade) -> list[str]:
     again = upgrade.trains_again
     if not again:
         return ["  no run gets a new name: nothing would train again"]

@@ -31,11 +31,14 @@ def describe_run_cost(run: PlannedRun) -> str:
 
 def _describe_monthly_cost(job: Job, cost: Decimal) -> str:
     """Return `; 7750.00 EUR in a month with 31 starts`; empty if nothing starts or the zone is not known."""
-    from gangplan.model.months import compute_schedule_cost, find_busiest_month  # few jobs have a schedule
+    from gangplan.model.months import (
+        compute_schedule_cost,
+        find_month_with_most_cron_starts,
+    )  # few jobs have a schedule
 
     assert job.schedule is not None
     try:
-        starts, month = find_busiest_month(job.schedule.cron, job.schedule.time_zone)
+        starts, month = find_month_with_most_cron_starts(job.schedule.cron, job.schedule.time_zone)
     except (KeyError, NoZonesError):
         return ""
     if not starts:
@@ -45,7 +48,7 @@ def _describe_monthly_cost(job: Job, cost: Decimal) -> str:
     return f"; {money} {job.platform.currency} in a month with {counted}"
 
 
-def build_cost_document(run: PlannedRun) -> dict[str, str] | None:
+def build_cost_json(run: PlannedRun) -> dict[str, str] | None:
     """Return the cost of a run as data; None without a price."""
     cost = compute_max_cost(run.unit.job)
     return None if cost is None else {"most": str(cost), "currency": run.unit.job.platform.currency}

@@ -9,15 +9,15 @@ from decimal import Decimal
 from gangplan.model.months import Month
 from gangplan.model.run_facts import RunFacts
 from gangplan.pipeline.budgets import (
-    compute_spending,
-    find_priced_budgets,
-    group_runs_by_team,
+    compute_team_spending,
+    find_priced_team_budgets,
+    group_run_facts_by_team,
     list_budget_clusters,
     select_budget_runs,
 )
 from gangplan.pipeline.scope import WorkScope
 from gangplan.records import dataclass
-from gangplan.report.costs import CostRow, format_decimal, format_money
+from gangplan.report.costs import CostRow, format_cost_decimal, format_money
 from gangplan.workspace import Workspace
 
 
@@ -56,9 +56,9 @@ class BudgetLine:
             "team": self.team,
             "clusters": list(self.clusters),
             "month": str(self.month),
-            "budget": format_decimal(self.budget),
-            "most": format_decimal(self.planned),
-            "left": format_decimal(self.left),
+            "budget": format_cost_decimal(self.budget),
+            "most": format_cost_decimal(self.planned),
+            "left": format_cost_decimal(self.left),
             "currency": self.currency,
         }
 
@@ -68,13 +68,13 @@ def build_budget_lines(
 ) -> Iterator[BudgetLine]:
     """Yield a line for each budget whose runs are all worked on: for each month, or for the one that costs
     the most."""
-    runs = group_runs_by_team(facts)
-    for (team, cluster), budget in find_priced_budgets(workspace).items():
+    runs = group_run_facts_by_team(facts)
+    for (team, cluster), budget in find_priced_team_budgets(workspace).items():
         names = list_budget_clusters(cluster, budget)
         if not all(scope.has_runs_of(one, team) for one in names):
             continue
         own = select_budget_runs(runs, team, cluster, budget)
         currency = workspace.clusters[cluster].spec.currency
         for month in months or (None,):
-            spent = compute_spending(own, month)
+            spent = compute_team_spending(own, month)
             yield BudgetLine(team, names, spent.month, budget.amount, spent.total, currency)

@@ -17,7 +17,7 @@ ONCE_MONTH = "once"
 _SHOWN = Decimal("0.0001")
 
 
-def build_item_rows(
+def build_cost_item_rows(
     items: Sequence[CostItem], with_expected: bool, with_months: bool = False
 ) -> list[CostRow]:
     """Return a row for each run, for people."""
@@ -37,7 +37,7 @@ def build_item_rows(
     ]
 
 
-def build_sum_rows(found: Sequence[CostSum], by: str, with_expected: bool) -> list[CostRow]:
+def build_cost_sum_rows(found: Sequence[CostSum], by: str, with_expected: bool) -> list[CostRow]:
     """Return a row for each sum, for people."""
     return [
         {
@@ -64,7 +64,7 @@ def format_money(value: Decimal | None, currency: str) -> str | None:
     return f"{plain if plain.as_tuple().exponent < -2 else plain.quantize(CENT):f} {currency}"  # type: ignore[operator]
 
 
-def build_costs_document(
+def build_costs_json(
     items: Sequence[CostItem], found: Sequence[CostSum], by: str, months: Sequence[str] = ()
 ) -> dict[str, object]:
     """Return items and sums as JSON, version 1; amounts are texts, which keep every digit."""
@@ -72,15 +72,15 @@ def build_costs_document(
         "version": 1,
         "by": by,
         **({"months": list(months)} if months else {}),
-        "runs": [build_item_facts(one, bool(months)) for one in items],
+        "runs": [build_cost_item_json(one, bool(months)) for one in items],
         "sums": [
             {
                 "name": one.name,
                 "runs": one.runs,
-                "gpuHours": format_decimal(one.gpu_hours),
-                "cpuHours": format_decimal(one.cpu_hours),
-                "most": format_decimal(one.cost) if one.unpriced < one.runs else None,
-                "expected": format_decimal(one.expected) if one.unpriced < one.runs else None,
+                "gpuHours": format_cost_decimal(one.gpu_hours),
+                "cpuHours": format_cost_decimal(one.cpu_hours),
+                "most": format_cost_decimal(one.cost) if one.unpriced < one.runs else None,
+                "expected": format_cost_decimal(one.expected) if one.unpriced < one.runs else None,
                 "unpriced": one.unpriced,
                 "currency": one.currency,
             }
@@ -91,10 +91,10 @@ def build_costs_document(
 
 def render_costs_csv(items: Sequence[CostItem], with_months: bool = False) -> str:
     """Return a line for each run (RFC 4180), for spreadsheets and showback."""
-    return render_table_csv([build_item_facts(one, with_months) for one in items])
+    return render_cost_rows_csv([build_cost_item_json(one, with_months) for one in items])
 
 
-def render_table_csv(rows: Sequence[CostRow]) -> str:
+def render_cost_rows_csv(rows: Sequence[CostRow]) -> str:
     """Return rows that all have the same columns, as CSV."""
     stream = io.StringIO()
     names = list(rows[0]) if rows else []
@@ -109,7 +109,7 @@ def _escape_csv_formula(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
-def build_item_facts(one: CostItem, with_months: bool = False) -> CostRow:
+def build_cost_item_json(one: CostItem, with_months: bool = False) -> CostRow:
     """Return a run as data."""
     return {
         **({"month": one.month or ONCE_MONTH, "starts": one.starts} if with_months else {}),
@@ -118,11 +118,11 @@ def build_item_facts(one: CostItem, with_months: bool = False) -> CostRow:
         "job": one.job,
         "run": one.run,
         "pool": one.pool,
-        "gpuHours": format_decimal(one.gpu_hours),
-        "cpuHours": format_decimal(one.cpu_hours),
+        "gpuHours": format_cost_decimal(one.gpu_hours),
+        "cpuHours": format_cost_decimal(one.cpu_hours),
         "perHour": format_exact_price(one.per_hour),
-        "most": format_decimal(one.cost),
-        "expected": format_decimal(one.expected),
+        "most": format_cost_decimal(one.cost),
+        "expected": format_cost_decimal(one.expected),
         "currency": one.currency if one.per_hour is not None else None,
     }
 
@@ -136,7 +136,7 @@ def format_exact_price(value: Decimal | None) -> str | None:
     return f"{short if isinstance(exponent, int) and exponent < -4 else value.quantize(_SHOWN):f}"
 
 
-def format_decimal(value: Decimal | None) -> str | None:
+def format_cost_decimal(value: Decimal | None) -> str | None:
     """Return hours to a thousandth, and money as it is."""
     if value is None:
         return None

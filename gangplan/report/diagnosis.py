@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from gangplan.diagnose.cause import ASIDE, ENDING, SYMPTOM, KnownCause
-from gangplan.diagnose.causes import group_causes_by_topic
+from gangplan.diagnose.causes import group_diagnosis_causes_by_topic
 from gangplan.diagnose.checklist import answer_checklist
 from gangplan.diagnose.evidence import Log, Sighting
 from gangplan.diagnose.verdict import FoundCause, RunDiagnosis
@@ -19,19 +19,19 @@ _DEPTHS = {0: "root", SYMPTOM: "symptom", ENDING: "ending", ASIDE: "note"}
 _NOT_KNOWN = "not known: nothing that was saved says why"
 
 
-def build_diagnosis_document(
+def build_diagnosis_json(
     verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
 ) -> dict[str, object]:
     """Return the verdicts as JSON, version 1."""
     return {
         "version": 1,
-        "runs": [_build_diagnosis_facts(one) for one in verdicts],
+        "runs": [_build_run_diagnosis_json(one) for one in verdicts],
         "skipped": list(skipped),
         "broken": list(broken),
     }
 
 
-def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
+def _build_run_diagnosis_json(verdict: RunDiagnosis) -> dict[str, object]:
     state = verdict.state
     return {
         "run": verdict.name or None,
@@ -50,7 +50,7 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
                 "follows": one.follows,
                 "warning": one.is_minor,
                 "count": one.count,
-                "seen": [_build_sighting_facts(each) for each in one.seen],
+                "seen": [_build_sighting_json(each) for each in one.seen],
                 "means": one.cause.means,
                 "cures": list(one.cause.cures),
                 "rules": list(one.cause.rules),
@@ -66,10 +66,10 @@ def _build_diagnosis_facts(verdict: RunDiagnosis) -> dict[str, object]:
 
 def _find_topic(cause: KnownCause) -> str:
     """Return the topic of a cause, as on the reference page."""
-    return next(topic for topic, found in group_causes_by_topic().items() if cause in found)
+    return next(topic for topic, found in group_diagnosis_causes_by_topic().items() if cause in found)
 
 
-def _build_sighting_facts(one: Sighting) -> dict[str, object]:
+def _build_sighting_json(one: Sighting) -> dict[str, object]:
     return {
         "file": one.file,
         "line": one.line or None,
@@ -83,7 +83,7 @@ def _build_sighting_facts(one: Sighting) -> dict[str, object]:
     }
 
 
-def render_diagnosis(
+def render_diagnosis_text(
     verdicts: Sequence[RunDiagnosis], skipped: Sequence[str], broken: Sequence[str] = ()
 ) -> str:
     """Return the verdicts for a terminal."""
@@ -121,7 +121,7 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
             )
         if one.cause.rules:
             yield from _wrap_labeled_text("in CI", f"gangplan explain {' '.join(one.cause.rules)}")
-    for heading, rest in _group_other_causes(verdict):
+    for heading, rest in _group_causes_under_headings(verdict):
         yield ""
         yield f"  {heading}:"
         for one in rest:
@@ -133,7 +133,7 @@ def _render_run_diagnosis(verdict: RunDiagnosis) -> Iterator[str]:
     yield ""
     yield from _wrap_labeled_text("checks", _format_checklist(verdict))
     if not verdict.is_known:
-        yield from _render_last_log_lines(verdict)
+        yield from _format_last_log_lines(verdict)
 
 
 def _format_checklist(verdict: RunDiagnosis) -> str:
@@ -143,7 +143,7 @@ def _format_checklist(verdict: RunDiagnosis) -> str:
     )
 
 
-def _group_other_causes(verdict: RunDiagnosis) -> Iterator[tuple[str, list[FoundCause]]]:
+def _group_causes_under_headings(verdict: RunDiagnosis) -> Iterator[tuple[str, list[FoundCause]]]:
     """Yield the causes below the roots under their headings: what followed from these, and what was minor."""
     roots = verdict.roots if verdict.is_known else ()
     rest = [one for one in verdict.found if one not in roots]
@@ -184,7 +184,7 @@ def _wrap_labeled_text(label: str, words: str) -> list[str]:
     ) or [first.rstrip()]
 
 
-def _render_last_log_lines(verdict: RunDiagnosis) -> Iterator[str]:
+def _format_last_log_lines(verdict: RunDiagnosis) -> Iterator[str]:
     """Yield the last lines of the launcher's log, or of the first log, for people."""
     logs = sorted(verdict.logs, key=_build_log_sort_key)
     for log in logs[:1]:
@@ -231,7 +231,7 @@ def render_diagnosis_markdown(
                 ),
                 "",
             ]
-        for heading, rest in _group_other_causes(verdict):
+        for heading, rest in _group_causes_under_headings(verdict):
             lines += [f"{heading[0].upper()}{heading[1:]}:", ""]
             lines += [
                 f"- {escape_markdown(one.cause.title)} (`{one.cause.id}`), {escape_markdown(one.seen[0].place)}"

@@ -9,7 +9,7 @@ from gangplan.emit import FileOutcome, TreeChange
 from gangplan.workspace import RENDERED
 
 
-def render_difference(tree: Path, change: TreeChange, text: str) -> str:
+def render_unified_difference(tree: Path, change: TreeChange, text: str) -> str:
     """Return the difference of one file. New and removed files are only named: their whole text says
     little."""
     path = f"{RENDERED}/{change.path}"

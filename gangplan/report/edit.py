@@ -10,15 +10,15 @@ from gangplan.model.job import Job
 from gangplan.pipeline.worker import PlannedRun
 
 
-def describe_edit(run: PlannedRun) -> str:
+def format_planned_edit(run: PlannedRun) -> str:
     """Return `new run, at most 768 GPU-hours`, or what else a sync does with a run."""
     job = run.unit.job
     if job.is_archived:
         return "archived: left alone"
     if job.is_dated:
-        from gangplan.report.schedule import describe_schedule_edit  # few jobs have a schedule
+        from gangplan.report.schedule import format_schedule_edit_note  # few jobs have a schedule
 
-        return describe_schedule_edit(run)
+        return format_schedule_edit_note(run)
     if job.is_stopped:
         return (
             "stopped: it ends, and its record starts nothing"
@@ -43,17 +43,17 @@ def describe_over_run(job: Job) -> str:
     return "stopped, so a run that is there ends; its record stays in rendered/"
 
 
-def build_rare_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
+def build_rare_plan_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
     """Return the rows of a plan that few runs have: what the run is made from, when its runs start."""
     rows = []
     if job.template is not None:
-        from gangplan.report.template import list_template_facts
+        from gangplan.report.template import build_template_plan_rows
 
-        rows += list_template_facts(job.template, job.workers)
+        rows += build_template_plan_rows(job.template, job.workers)
     if job.schedule is not None:
-        from gangplan.report.schedule import describe_schedule
+        from gangplan.report.schedule import format_schedule_with_next_starts
 
-        rows.append(("schedule", describe_schedule(job, since)))
+        rows.append(("schedule", format_schedule_with_next_starts(job, since)))
     if job.model is not None:
         follows = job.schedule.follows if job.schedule else ()
         before = " and ".join(one.name for one in job.after.jobs) if job.after else " and ".join(follows)
@@ -67,17 +67,17 @@ def build_rare_rows(job: Job, since: int | None) -> list[tuple[str, str]]:
     return rows
 
 
-def build_rare_parts(job: Job, since: int | None) -> dict[str, Any]:
+def build_rare_plan_json(job: Job, since: int | None) -> dict[str, Any]:
     """Return the same parts as data."""
     parts: dict[str, Any] = {}
     if job.template is not None:
-        from gangplan.report.template import build_template_document
+        from gangplan.report.template import build_template_json
 
-        parts["template"] = build_template_document(job.template, job.workers)
+        parts["template"] = build_template_json(job.template, job.workers)
     if job.schedule is not None:
-        from gangplan.report.schedule import build_schedule_document
+        from gangplan.report.schedule import build_schedule_json
 
-        parts["schedule"] = build_schedule_document(job, since)
+        parts["schedule"] = build_schedule_json(job, since)
     if job.model is not None:
         parts["model"] = {"name": job.model.name, "version": job.model.version}
     return parts

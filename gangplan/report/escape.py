@@ -89,7 +89,7 @@ def escape_command_property(text: str) -> str:
     return escape_command_data(make_visible(text)).replace(":", "%3A").replace(",", "%2C")
 
 
-def format_uri(path: str) -> str:
+def format_path_as_uri(path: str) -> str:
     """Return a path with forward slashes as a relative URI reference (RFC 3986); bytes that are not UTF-8
     stay bytes."""
     try:

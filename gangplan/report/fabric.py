@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.model.fabric import WorkerFabric
 
 
-def describe_fabric(fabric: WorkerFabric) -> str:
+def describe_worker_fabric(fabric: WorkerFabric) -> str:
     """Return `roce: the node's network; networks fabric/rail0, fabric/rail1; cards mlx5_0`; empty without
     any."""
     often = Counter(fabric.networks)
@@ -23,7 +23,7 @@ def describe_fabric(fabric: WorkerFabric) -> str:
     return f"{access.name}: {'; '.join(given)}" if given else access.name
 
 
-def build_fabric_document(fabric: WorkerFabric) -> dict[str, Any] | None:
+def build_worker_fabric_json(fabric: WorkerFabric) -> dict[str, Any] | None:
     """Return the network as data; None for a run without RDMA."""
     if not fabric.resources and not fabric.access.name:
         return None

@@ -13,7 +13,7 @@ from gangplan.rules.model import Severity
 _LEVELS = [severity.word for severity in reversed(Severity)]
 
 
-def build_findings_schema() -> dict[str, Any]:
+def build_findings_json_schema() -> dict[str, Any]:
     """Return the schema, without `$schema` and title."""
     return {
         "description": "Findings of validate, render, plan and cluster check, worst first.",

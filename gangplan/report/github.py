@@ -12,7 +12,7 @@ from gangplan.report.markdown import markdown_report
 from gangplan.report.model import (
     Report,
     ReportEntry,
-    describe_checked,
+    format_check_summary,
     format_title,
     is_waived,
     sort_worst_first,
@@ -48,7 +48,7 @@ def github_report(report: Report) -> str:
         what = f"{more} more finding{'' if more == 1 else 's'}"
         text = f"{what}: see the summary of this step, or run gangplan {report.command}"
         lines.append(f"::notice title=gangplan::{escape_command_data(text)}")
-    return "".join(f"{line}\n" for line in [*lines, escape_log_line(describe_checked(report))])
+    return "".join(f"{line}\n" for line in [*lines, escape_log_line(format_check_summary(report))])
 
 
 def render_step_summary(report: Report, room: int = MOST_SUMMARY_BYTES) -> str:

@@ -30,7 +30,7 @@ class HostFile:
     lines: tuple[str, ...]
 
 
-def host_files(run: PlannedRun) -> list[HostFile]:
+def format_hostfiles_of_run(run: PlannedRun) -> list[HostFile]:
     """Return the host files of a run: that of the controller, and that of the launch script if it differs.
 
     Hydra (Intel MPI, MPICH) reads the second; Open MPI reads the first. A run without MPI has none.
@@ -40,14 +40,16 @@ def host_files(run: PlannedRun) -> list[HostFile]:
         return []
     is_hydra = job.image.mpi.family != _OPEN_MPI
     if job.backend.by_jobset:
-        found = [HostFile(HOSTFILE_PATH, "Trainer", tuple(_build_trainer_hostfile(run).splitlines()))]
+        found = [HostFile(HOSTFILE_PATH, "Trainer", tuple(_render_trainer_hostfile(run).splitlines()))]
         own = build_host_name(name, "launcher", 0)
     else:
         names = [f"{name}-worker-{number}" for number in range(layout.node_pods)]
         own = f"{name}-launcher"
         names = [own, *names] if job.launcher_runs_ranks else names
         found = [
-            HostFile(HOSTFILE_PATH, "the MPI operator", tuple(_build_operator_hostfile(run, names, is_hydra)))
+            HostFile(
+                HOSTFILE_PATH, "the MPI operator", tuple(_render_mpi_operator_hostfile(run, names, is_hydra))
+            )
         ]
     read = tuple(_rewrite_line_for_hydra(line, own) for line in found[0].lines)
     if is_hydra and read != found[0].lines:
@@ -61,7 +63,7 @@ def _format_run_name(run: PlannedRun) -> str:
     return f"{job.name}-YYYYMMDD-HHMM" if job.is_dated else run.name
 
 
-def _build_trainer_hostfile(run: PlannedRun) -> str:
+def _render_trainer_hostfile(run: PlannedRun) -> str:
     """Return the text that Trainer writes: replicated jobs in their order, in which the launcher is last."""
     job, layout, run_name = run.unit.job, run.unit.layout, _format_run_name(run)
     names = [build_host_name(run_name, "node", index) for index in range(layout.node_pods)]
@@ -69,7 +71,7 @@ def _build_trainer_hostfile(run: PlannedRun) -> str:
     return format_hostfile((f"{name}.{run_name}" for name in names), layout.slots)
 
 
-def _build_operator_hostfile(run: PlannedRun, names: Sequence[str], is_hydra: bool) -> list[str]:
+def _render_mpi_operator_hostfile(run: PlannedRun, names: Sequence[str], is_hydra: bool) -> list[str]:
     """Return the lines that the MPI operator writes (v0.8.2, newConfigMap): the launcher first, by its
     family."""
     form = "{}:{}" if is_hydra else "{} slots={}"
@@ -85,19 +87,19 @@ def _rewrite_line_for_hydra(line: str, own: str) -> str:
 
 def hostfile_text(runs: Sequence[PlannedRun]) -> str:
     """Return the host files of each run, with comments that say whose they are."""
-    return "\n".join(_render_hostfile_block(run) for run in runs)
+    return "\n".join(_format_hostfile_block(run) for run in runs)
 
 
-def _render_hostfile_block(run: PlannedRun) -> str:
+def _format_hostfile_block(run: PlannedRun) -> str:
     lines = [f"# {run.unit.job.source} on {run.cluster}: {run.unit.job.namespace}/{_format_run_name(run)}"]
-    for file in host_files(run):
+    for file in format_hostfiles_of_run(run):
         lines += [f"# {file.path}, written by {file.by}", *file.lines]
-    if instead := _describe_hostfile_substitute(run):
+    if instead := _format_note_without_hostfile(run):
         lines.append(f"# no host file: {instead}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _describe_hostfile_substitute(run: PlannedRun) -> str:
+def _format_note_without_hostfile(run: PlannedRun) -> str:
     """Return what a run without MPI uses in place of a host file; empty for MPI."""
     job = run.unit.job
     if job.uses_mpi:
@@ -107,7 +109,7 @@ def _describe_hostfile_substitute(run: PlannedRun) -> str:
     return f"{job.image.name} is {job.image.framework}, not MPI; {words.format(first=first)}"
 
 
-def hostfile_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
+def build_hostfile_json(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     """Return the host files as data; `instead` says what a run without MPI uses."""
     return {
         "version": SHAPE,
@@ -118,9 +120,10 @@ def hostfile_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
                 "namespace": run.unit.job.namespace,
                 "name": _format_run_name(run),
                 "files": [
-                    {"path": file.path, "by": file.by, "lines": list(file.lines)} for file in host_files(run)
+                    {"path": file.path, "by": file.by, "lines": list(file.lines)}
+                    for file in format_hostfiles_of_run(run)
                 ],
-                "instead": _describe_hostfile_substitute(run) or None,
+                "instead": _format_note_without_hostfile(run) or None,
             }
             for run in runs
         ],

@@ -59,7 +59,7 @@ def _build_account_entry_schema() -> dict[str, Any]:
     )
 
 
-def build_import_schema() -> dict[str, Any]:
+def build_import_json_schema() -> dict[str, Any]:
     """Return the JSON Schema of `document`, without `$schema` and title. Readers ignore fields that they
     do not know."""
     percent = {"type": "integer", "minimum": 0, "maximum": 100}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gangplan.findings import Finding, Fix, Location, Waived
-from gangplan.report.changes import SuggestedChange, suggest_changes
+from gangplan.report.changes import SuggestedChange, suggest_first_changes_for_findings
 from gangplan.report.escape import replace_surrogates
 from gangplan.report.model import Report, ReportEntry, is_waived, list_report_entries, sort_worst_first
 from gangplan.rules.model import Severity
@@ -19,7 +19,7 @@ FINDINGS_FORMAT_VERSION = 1
 
 def json_report(findings: Sequence[Finding], facts: Mapping[str, Any], folder: str = "") -> str:
     """Return the findings and a few facts of the command (`checked`, engines) as JSON with a line end."""
-    whole_document = document({**facts, **build_findings_part(findings, folder)})
+    whole_document = document({**facts, **build_findings_json(findings, folder)})
     return json.dumps(whole_document, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -41,7 +41,7 @@ def document(content: Mapping[str, Any]) -> dict[str, Any]:
     return {"version": FINDINGS_FORMAT_VERSION, **content}
 
 
-def build_findings_part(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
+def build_findings_json(findings: Sequence[Finding], folder: str = "") -> dict[str, Any]:
     """Return the keys of every document with findings: counts, what to do first, and the findings, worst
     first.
 
@@ -51,15 +51,16 @@ def build_findings_part(findings: Sequence[Finding], folder: str = "") -> dict[s
     words = [*(severity.word for severity in reversed(Severity)), "waived"]
     return {
         "counts": {word: counts[word] for word in words},
-        "changes": [_build_change_document(change) for change in suggest_changes(findings)],
+        "changes": [
+            _build_suggested_change_json(change) for change in suggest_first_changes_for_findings(findings)
+        ],
         "findings": [
-            _build_finding_document(entry)
-            for entry in sort_worst_first(list_report_entries(findings, folder))
+            _build_finding_json(entry) for entry in sort_worst_first(list_report_entries(findings, folder))
         ],
     }
 
 
-def _build_finding_document(entry: ReportEntry) -> dict[str, Any]:
+def _build_finding_json(entry: ReportEntry) -> dict[str, Any]:
     finding = entry.finding
     return {
         "rule": replace_surrogates(finding.rule),
@@ -72,13 +73,13 @@ def _build_finding_document(entry: ReportEntry) -> dict[str, Any]:
         "path": replace_surrogates(finding.path),
         "message": replace_surrogates(finding.message),
         "help": replace_surrogates(finding.help),
-        "waiver": _build_waiver_document(finding.waiver) if finding.waiver else None,
-        "fix": _build_fix_document(finding.fix) if finding.fix else None,
+        "waiver": _build_waiver_json(finding.waiver) if finding.waiver else None,
+        "fix": _build_fix_json(finding.fix) if finding.fix else None,
         "fingerprint": entry.fingerprint,
     }
 
 
-def _build_waiver_document(waiver: Waived) -> dict[str, Any]:
+def _build_waiver_json(waiver: Waived) -> dict[str, Any]:
     return {
         **_build_place_fields(waiver.where),
         "until": waiver.until,
@@ -88,7 +89,7 @@ def _build_waiver_document(waiver: Waived) -> dict[str, Any]:
     }
 
 
-def _build_fix_document(fix: Fix) -> dict[str, Any]:
+def _build_fix_json(fix: Fix) -> dict[str, Any]:
     return {
         **_build_place_fields(Location(fix.file, fix.line, fix.column)),
         "endLine": fix.end_line,
@@ -102,7 +103,7 @@ def _build_place_fields(where: Location) -> dict[str, Any]:
     return {"file": replace_surrogates(where.file), "line": where.line, "column": where.column}
 
 
-def _build_change_document(change: SuggestedChange) -> dict[str, Any]:
+def _build_suggested_change_json(change: SuggestedChange) -> dict[str, Any]:
     return {
         "rule": replace_surrogates(change.rule),
         "help": replace_surrogates(change.help),

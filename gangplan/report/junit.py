@@ -14,8 +14,8 @@ from gangplan.report.escape import escape_xml
 from gangplan.report.model import (
     Report,
     ReportEntry,
-    describe_checked,
     describe_waiver,
+    format_check_summary,
     format_title,
     is_waived,
 )
@@ -35,9 +35,9 @@ def junit_report(report: Report) -> str:
         files.setdefault(entry.finding.where.file, []).append(entry)
     root = ElementTree.Element("testsuites", name="gangplan")
     for file in sorted(files):
-        root.append(_build_test_suite(report, file, files[file]))
+        root.append(_build_junit_test_suite(report, file, files[file]))
     if not files:  # a platform before its first spec, without findings
-        root.append(_build_test_suite(report, "workspace", []))
+        root.append(_build_junit_test_suite(report, "workspace", []))
     for key in ("tests", "failures", "errors"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     root.set("time", "0")
@@ -45,11 +45,11 @@ def junit_report(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _build_test_suite(report: Report, file: str, found: list[ReportEntry]) -> ElementTree.Element:
+def _build_junit_test_suite(report: Report, file: str, found: list[ReportEntry]) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=escape_xml(report.path(file)))
     seen: Counter[str] = Counter()
     for entry in found:
-        suite.append(_build_test_case(report, entry, seen))
+        suite.append(_build_junit_test_case(report, entry, seen))
     if not found:
         attributes = {
             "classname": _format_junit_class_name(report.path(file)),
@@ -57,7 +57,7 @@ def _build_test_suite(report: Report, file: str, found: list[ReportEntry]) -> El
             "time": "0",
         }
         case = ElementTree.SubElement(suite, "testcase", attributes)
-        ElementTree.SubElement(case, "system-out").text = escape_xml(describe_checked(report))
+        ElementTree.SubElement(case, "system-out").text = escape_xml(format_check_summary(report))
     counts = Counter(child.tag for case in suite for child in case)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(counts["failure"]))
@@ -67,7 +67,7 @@ def _build_test_suite(report: Report, file: str, found: list[ReportEntry]) -> El
     return suite
 
 
-def _build_test_case(report: Report, entry: ReportEntry, seen: Counter[str]) -> ElementTree.Element:
+def _build_junit_test_case(report: Report, entry: ReportEntry, seen: Counter[str]) -> ElementTree.Element:
     finding = entry.finding
     name = f"{finding.rule}: {format_title(finding)}"
     name = escape_xml(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")

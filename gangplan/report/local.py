@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 
 from gangplan.diagnose.evidence import Evidence, RunPart
-from gangplan.diagnose.read import scan_received_log
+from gangplan.diagnose.read import scan_received_log_for_signs
 from gangplan.diagnose.verdict import diagnose_runs
 from gangplan.local.output import OutputLine
 from gangplan.local.play import LocalRunResult
@@ -25,7 +25,7 @@ _LATE_LINES = 5
 _TRACEBACK = "Traceback (most recent call last):"
 
 
-def describe_run_start(prepared: PreparedRun) -> str:
+def format_start_of_local_run(prepared: PreparedRun) -> str:
     """Return what is run, and how it differs from what the cluster would run."""
     job, shape, stage = prepared.unit.job, prepared.shape, prepared.stage
     how = stage.mpi.words if stage.mpi else prepared.unit.launch.program or "one program on each worker"
@@ -39,7 +39,7 @@ def describe_run_start(prepared: PreparedRun) -> str:
     return "".join(f"{escape_log_line(line)}\n" for line in lines)
 
 
-def format_output_line(line: OutputLine, cast: LocalPods, colour: bool) -> str:
+def format_output_line_for_terminal(line: OutputLine, cast: LocalPods, colour: bool) -> str:
     """Return a line with its rank or pod in front."""
     if line.rank is not None:
         head, number = f"[{line.rank}]", line.rank
@@ -59,12 +59,12 @@ def format_output_line(line: OutputLine, cast: LocalPods, colour: bool) -> str:
     return f"\x1b[{code}m{head}\x1b[0m {text}\n"
 
 
-def describe_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_s: int) -> str:
+def describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_s: int) -> str:
     """Return how the run ended: what failed, with the last lines, and the cause if one is known."""
-    return "".join(f"{line}\n" for line in _describe_local_run_end(ended, prepared, limit_s))
+    return "".join(f"{line}\n" for line in _format_end_of_local_run(ended, prepared, limit_s))
 
 
-def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_s: int) -> Iterator[str]:
+def _format_end_of_local_run(ended: LocalRunResult, prepared: PreparedRun, limit_s: int) -> Iterator[str]:
     if not ended.is_clean:
         yield "some processes of the run could not be ended; they have GANGPLAN_LOCAL_RUN in their environment"
     if not ended.code:
@@ -75,7 +75,7 @@ def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_
         return
     if ended.is_over_time:
         yield f"stopped: the time limit of {format_duration(limit_s)} is over (exit code {ended.code})"
-        yield from _describe_late_ranks(ended, prepared.cast)
+        yield from _format_late_ranks(ended, prepared.cast)
         yield from _describe_raised_exceptions(ended, prepared)
         return
     yield ""
@@ -87,10 +87,10 @@ def _describe_local_run_end(ended: LocalRunResult, prepared: PreparedRun, limit_
     else:
         yield f"failed: {'the launch' if prepared.cast.launcher else 'the program'} ended with exit code {ended.code}"
     yield from _describe_tail("  its last lines:", tail)
-    yield from _describe_likely_cause(ended.story.log)
+    yield from _format_likely_cause(ended.story.log)
 
 
-def _describe_late_ranks(ended: LocalRunResult, cast: LocalPods) -> Iterator[str]:
+def _format_late_ranks(ended: LocalRunResult, cast: LocalPods) -> Iterator[str]:
     """Yield the ranks that had not ended at the time limit, and what the first of them last printed."""
     if not ended.late:
         yield from _describe_tail("  last lines:", ended.story.tail(None)[-_LATE_LINES:])
@@ -115,7 +115,7 @@ def _describe_raised_exceptions(ended: LocalRunResult, prepared: PreparedRun) ->
             f"  rank {rank} raised an exception and waits for the others to end, which wait for it: "
             "python -m mpi4py PROGRAM ends them all"
         )
-    yield from _describe_likely_cause("".join(f"{line}\n" for tail in raised.values() for line in tail))
+    yield from _format_likely_cause("".join(f"{line}\n" for tail in raised.values() for line in tail))
 
 
 def _describe_tail(title: str, lines: list[str]) -> Iterator[str]:
@@ -140,9 +140,9 @@ def _format_exit_code(code: int) -> str:
         return f"signal {-code}"
 
 
-def _describe_likely_cause(text: str) -> Iterator[str]:
+def _format_likely_cause(text: str) -> Iterator[str]:
     """Yield the likeliest cause that `gangplan diagnose` finds in a text, with its first cures."""
-    log = scan_received_log("output", text, RunPart())
+    log = scan_received_log_for_signs("output", text, RunPart())
     for verdict in diagnose_runs(Evidence((), (log,))):
         if verdict.is_known and verdict.roots:
             one = verdict.roots[0]

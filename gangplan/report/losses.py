@@ -5,7 +5,7 @@ from __future__ import annotations
 from gangplan.model.job import Job
 
 
-def describe_elastic(job: Job) -> str:
+def describe_elastic_workers(job: Job) -> str:
     """Return `goes on with 2 to 8 workers; failed ranks start again up to 3 times`; empty for a fixed
     number."""
     if job.elastic is None:

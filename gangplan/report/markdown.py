@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.report.changes import suggest_changes
+from gangplan.report.changes import suggest_first_changes_for_findings
 from gangplan.report.escape import escape_markdown, shorten_text
 from gangplan.report.model import (
     Report,
     ReportEntry,
-    describe_checked,
     describe_waiver,
+    format_check_summary,
     format_title,
     is_waived,
     sort_worst_first,
@@ -39,20 +39,20 @@ def markdown_report(report: Report, most: int = MOST_BYTES) -> str:
         COMMENT_MARKER,
         f"### gangplan: {_describe_report_verdict(report)}",
         "",
-        escape_markdown(describe_checked(report)),
+        escape_markdown(format_check_summary(report)),
         "",
     ]
     size = sum(map(_count_line_bytes, lines))
     if size + _ROOM_FOR_THE_REST > most:
         return ""
-    steps = _render_first_steps(report)
+    steps = _render_markdown_first_steps(report)
     # If texts are long, the findings are more important than the advice.
     if sum(map(_count_line_bytes, steps)) <= (most - size) // 2:
         lines += steps
         size += sum(map(_count_line_bytes, steps))
     left = 0
     for section in _group_findings_by_severity(found):
-        head, rows, tail = _render_findings_section(report, section)
+        head, rows, tail = _render_markdown_findings_section(report, section)
         frame = sum(_count_line_bytes(line) for line in [*head, *tail])
         kept: list[str] = []
         for block in rows:
@@ -81,9 +81,9 @@ def _describe_report_verdict(report: Report) -> str:
     return "fine, with remarks" if counted else "all fine"
 
 
-def _render_first_steps(report: Report) -> list[str]:
+def _render_markdown_first_steps(report: Report) -> list[str]:
     lines = []
-    for change in suggest_changes(report.findings):
+    for change in suggest_first_changes_for_findings(report.findings):
         place = escape_markdown(report.path(str(change.places[0])))
         others = f" and {len(change.places) - 1} more" if len(change.places) > 1 else ""
         lines.append(f"1. **{change.words}**: {place}{others}: {_format_markdown_text(change.help)}")
@@ -101,7 +101,7 @@ def _group_findings_by_severity(found: list[ReportEntry]) -> Iterator[list[Repor
         yield waived
 
 
-def _render_findings_section(
+def _render_markdown_findings_section(
     report: Report, section: list[ReportEntry]
 ) -> tuple[list[str], list[list[str]], list[str]]:
     """Return head, a block of lines per finding, and tail. The first finding of a file brings the file's
@@ -130,11 +130,11 @@ def _render_findings_section(
                 ]
             )
             file = entry.finding.where.file
-        blocks.append([*block, *_render_finding_lines(entry)])
+        blocks.append([*block, *_render_markdown_finding_lines(entry)])
     return head, blocks, ["", "</details>", ""]
 
 
-def _render_finding_lines(entry: ReportEntry) -> list[str]:
+def _render_markdown_finding_lines(entry: ReportEntry) -> list[str]:
     finding = entry.finding
     where = finding.where
     place = f"{where.line}:{where.column} " if where.line else ""

@@ -113,7 +113,7 @@ def format_title(finding: Finding) -> str:
     return f"{finding.object_ref}: {finding.message}" if finding.object_ref else finding.message
 
 
-def describe_counts(findings: Iterable[Finding]) -> str:
+def format_severity_counts(findings: Iterable[Finding]) -> str:
     """Return how many there are of each severity, then waived ones: `2 errors, 1 warning, 1 waived`, `no
     findings`."""
     listed = list(findings)
@@ -137,7 +137,7 @@ def describe_counts(findings: Iterable[Finding]) -> str:
     return ", ".join([*(parts or ["no findings"]), *rest])
 
 
-def describe_checked(report: Report) -> str:
+def format_check_summary(report: Report) -> str:
     """Return what was checked, by which engines and with what result, in a line: the summary of every
     format."""
     parts = [
@@ -145,7 +145,7 @@ def describe_checked(report: Report) -> str:
         for word, count in report.checked.items()
     ]
     judges = f" ({' and '.join(report.engines)})" if report.engines else ""
-    return f"checked {', '.join(parts)}{judges}: {describe_counts(report.findings)}{_describe_fail_on_verdict(report)}"
+    return f"checked {', '.join(parts)}{judges}: {format_severity_counts(report.findings)}{_describe_fail_on_verdict(report)}"
 
 
 def _describe_fail_on_verdict(report: Report) -> str:

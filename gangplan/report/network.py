@@ -14,17 +14,17 @@ _HEAD = ("from", "to", "ports", "verdict", "by")
 
 def render_network_text(runs: Sequence[PlannedRun]) -> str:
     """Return a block per run: every pair that matters, open or closed, and the policies that decide it."""
-    return "\n".join(_render_network_table(run) for run in runs)
+    return "\n".join(_render_network_flow_table(run) for run in runs)
 
 
-def build_network_document(runs: Sequence[PlannedRun]) -> dict[str, Any]:
+def build_network_json(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     """Return the runs as data."""
-    return {"version": SHAPE, "runs": [_build_run_flows_document(run) for run in runs]}
+    return {"version": SHAPE, "runs": [_build_network_flows_json(run) for run in runs]}
 
 
-def _render_network_table(run: PlannedRun) -> str:
+def _render_network_flow_table(run: PlannedRun) -> str:
     job = run.unit.job
-    rows = [_HEAD, *(_build_flow_row(run, flow) for flow in run.flows)]
+    rows = [_HEAD, *(_build_network_flow_table_row(run, flow) for flow in run.flows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
     lines = [
         "  " + "  ".join([*(row[at].ljust(width) for at, width in enumerate(widths)), row[-1]]).rstrip()
@@ -36,7 +36,7 @@ def _render_network_table(run: PlannedRun) -> str:
     return "".join(f"{line}\n" for line in [head, *lines])
 
 
-def _build_flow_row(run: PlannedRun, flow: Flow) -> tuple[str, ...]:
+def _build_network_flow_table_row(run: PlannedRun, flow: Flow) -> tuple[str, ...]:
     sent, taken = (
         ", ".join(name.replace(run.unit.run_name, "*") for name in names)
         for names in (flow.sent_by, flow.taken_by)
@@ -46,7 +46,7 @@ def _build_flow_row(run: PlannedRun, flow: Flow) -> tuple[str, ...]:
     return tuple(text.replace(run.unit.run_name, run.name) for text in row)
 
 
-def _build_run_flows_document(run: PlannedRun) -> dict[str, Any]:
+def _build_network_flows_json(run: PlannedRun) -> dict[str, Any]:
     def named(texts: Sequence[str]) -> list[str]:
         return [text.replace(run.unit.run_name, run.name) for text in texts]
 

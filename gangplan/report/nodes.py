@@ -14,13 +14,13 @@ def describe_node_fit(fit: Fit | None) -> str:
     """Return `16 workers need 4 nodes of a100, launcher on cpu`, and why not if pods are left."""
     if fit is None:
         return "none: the run is not admitted"
-    said = ", ".join(_describe_pod_set_nodes(fit, name) for name in fit.wanted)
+    said = ", ".join(_format_nodes_of_pod_set(fit, name) for name in fit.wanted)
     missing = f": {fit.reasons[0]}" if fit.reasons else ""
     tail = " (found by search)" if fit.fits and fit.sure is None else TAILS[fit.verdict]
     return f"{said}{tail}{missing}"
 
 
-def _describe_pod_set_nodes(fit: Fit, name: str) -> str:
+def _format_nodes_of_pod_set(fit: Fit, name: str) -> str:
     """Return the text of one pod set: how many of its pods are on how many nodes of which pools."""
     wanted, placed = fit.wanted[name], fit.placements.get(name, {})
     found = sum(placed.values())
@@ -39,7 +39,7 @@ def _format_pool_node_count(pool: str, nodes: int) -> str:
     return f"{nodes} node{'' if nodes == 1 else 's'} of {pool}"
 
 
-def build_node_document(fit: Fit | None) -> dict[str, Any] | None:
+def build_node_fit_json(fit: Fit | None) -> dict[str, Any] | None:
     """Return a fit as data: verdict sure, possible, unknown or no; pods and nodes by pod set and pool.
 
     `sure` are the pods that run with any choice of kube-scheduler, null if that is not known.

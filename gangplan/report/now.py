@@ -15,7 +15,7 @@ MORE = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) m
 WORDS = {"admit": "admitted now", "queue": "waits", "never": "never admitted"}
 
 
-def render_now_text(snapshot: str, runs: Sequence[CurrentVerdict]) -> str:
+def render_current_verdicts_text(snapshot: str, runs: Sequence[CurrentVerdict]) -> str:
     """Return a line per run."""
     lines = [f"with what {snapshot} says is in use, each run alone:"]
     for one in runs:
@@ -58,7 +58,7 @@ def _describe_current_verdict(one: CurrentVerdict) -> str:
     return said
 
 
-def build_now_document(runs: Sequence[CurrentVerdict]) -> list[dict[str, Any]]:
+def build_current_verdicts_json(runs: Sequence[CurrentVerdict]) -> list[dict[str, Any]]:
     """Return the runs as data; quantities are canonical texts."""
     return [
         {

@@ -7,7 +7,7 @@ from gangplan.pipeline.worker import PlannedRun
 from gangplan.report.escape import escape_own_line
 
 
-def render_origins_text(run: PlannedRun) -> str:
+def render_value_origins_text(run: PlannedRun) -> str:
     """Return one line per value: name, value, layer, place."""
     job = run.unit.job
     values = {

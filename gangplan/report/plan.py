@@ -16,14 +16,19 @@ from gangplan.model.profiles import DEFAULT_LOG_RETENTION_S
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.pipeline.team_room import TeamRoom
 from gangplan.pipeline.worker import PlannedRun
-from gangplan.report.admission import build_admission_document
-from gangplan.report.cost import build_cost_document, describe_run_cost
-from gangplan.report.edit import build_rare_parts, build_rare_rows, describe_edit, describe_over_run
+from gangplan.report.admission import build_admission_verdict_json
+from gangplan.report.cost import build_cost_json, describe_run_cost
+from gangplan.report.edit import (
+    build_rare_plan_json,
+    build_rare_plan_rows,
+    describe_over_run,
+    format_planned_edit,
+)
 from gangplan.report.escape import MAX_DESCRIPTION_LENGTH, escape_own_line, shorten_text
-from gangplan.report.fabric import build_fabric_document, describe_fabric
-from gangplan.report.losses import describe_elastic, describe_exit_codes
-from gangplan.report.nodes import build_node_document, describe_node_fit
-from gangplan.report.room import describe_quota_room, room_document
+from gangplan.report.fabric import build_worker_fabric_json, describe_worker_fabric
+from gangplan.report.losses import describe_elastic_workers, describe_exit_codes
+from gangplan.report.nodes import build_node_fit_json, describe_node_fit
+from gangplan.report.room import build_quota_room_json, format_quota_room_report
 from gangplan.validate.kueue import format_admission
 
 SHAPE = 1
@@ -42,18 +47,18 @@ def render_plan_text(
         from gangplan.report import sweeps  # few workspaces have sweeps
 
         plain, found = sweeps.split_off_sweeps(runs)
-        blocks = [*map(block, plain), *(sweeps.format_sweep_block(one, block) for one in found)]
+        blocks = [*map(block, plain), *(sweeps.format_sweep_plan_block(one, block) for one in found)]
     else:
         blocks = [block(run) for run in runs]
     blocks += _list_job_chains(runs, text=True)
     totals = [
         f"{cluster}: {_format_resource_amounts(total)}"
-        for cluster, total in _sum_cluster_totals(runs).items()
+        for cluster, total in _sum_run_totals_by_cluster(runs).items()
     ]
     return "\n".join([*blocks, "totals", *(f"  {line}" for line in totals), ""]) if runs else ""
 
 
-def format_run_line(run: PlannedRun) -> str:
+def format_run_plan_line(run: PlannedRun) -> str:
     """Return a run in one line: `on lab: 8 ranks on 4 workers, 33 CPU, 130 GiB of memory, 8 GPUs; admitted
     at once`."""
     if run.unit.job.is_archived or run.unit.job.is_stopped:
@@ -61,21 +66,22 @@ def format_run_line(run: PlannedRun) -> str:
     layout = run.unit.layout
     ranks = f"{layout.ranks} rank{'' if layout.ranks == 1 else 's'}"
     workers = f"{layout.workers} worker{'' if layout.workers == 1 else 's'}"
-    return f"on {run.cluster}: {ranks} on {workers}, {_format_resource_amounts(run_totals(run))}; {format_admission(run.verdict)}"
+    return f"on {run.cluster}: {ranks} on {workers}, {_format_resource_amounts(sum_pod_requests_of_run(run))}; {format_admission(run.verdict)}"
 
 
-def build_plan_document(
+def build_plan_json(
     runs: Sequence[PlannedRun], since: int | None = None, rooms: Mapping[str, TeamRoom] = {}
 ) -> dict[str, Any]:
     """Return the plan as data. Quantities are canonical texts, times are seconds. `rooms` are as in
     `render_plan_text`."""
     return {
         "version": SHAPE,
-        "runs": [_build_run_document(run, since, rooms.get(run.path)) for run in runs],
-        **_build_sweep_documents(runs),
+        "runs": [_build_planned_run_json(run, since, rooms.get(run.path)) for run in runs],
+        **_build_sweeps_json(runs),
         **({"chains": chains} if (chains := _list_job_chains(runs, text=False)) else {}),
         "totals": {
-            cluster: _convert_amounts_to_text(total) for cluster, total in _sum_cluster_totals(runs).items()
+            cluster: _convert_amounts_to_text(total)
+            for cluster, total in _sum_run_totals_by_cluster(runs).items()
         },
     }
 
@@ -86,16 +92,16 @@ def _list_job_chains(runs: Sequence[PlannedRun], text: bool) -> list[Any]:
         return []
     from gangplan.report import chains
 
-    return chains.render_chains(runs) if text else chains.build_chain_documents(runs)
+    return chains.render_chains(runs) if text else chains.build_job_chains_json(runs)
 
 
-def _build_sweep_documents(runs: Sequence[PlannedRun]) -> dict[str, Any]:
+def _build_sweeps_json(runs: Sequence[PlannedRun]) -> dict[str, Any]:
     """Return what the trials of each sweep amount to; empty without a sweep."""
     if not any(run.unit.job.trial for run in runs):
         return {}
     from gangplan.report import sweeps
 
-    return {"sweeps": [sweeps.build_sweep_document(one) for one in sweeps.split_off_sweeps(runs)[1]]}
+    return {"sweeps": [sweeps.build_sweep_plan_json(one) for one in sweeps.split_off_sweeps(runs)[1]]}
 
 
 def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, TeamRoom]) -> str:
@@ -110,32 +116,32 @@ def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, Te
     others = "".join(f" + {one.workers} {one.name}" for one in job.others)
     rows = [
         ("about", shorten_text(escape_own_line(job.description), MAX_DESCRIPTION_LENGTH)),
-        ("edit", describe_edit(run)),
-        *build_rare_rows(job, since),
+        ("edit", format_planned_edit(run)),
+        *build_rare_plan_rows(job, since),
         ("ranks", f"{layout.ranks} = {layout.workers} workers x {layout.slots} slots"),
         (
             "pods",
             f"{layout.pods} = {layout.workers} workers ({_format_pod_resources(job.resources)} each){launcher}{others}",
         ),
-        ("totals", _format_resource_amounts(run_totals(run))),
+        ("totals", _format_resource_amounts(sum_pod_requests_of_run(run))),
         ("command", shlex.join(launch.argv)),
         ("folder", job.workdir),
         ("steps", _describe_job_steps(job)),
         ("roles", _describe_job_roles(job)),
         ("setup", _describe_side_containers(job, False)),
         ("sidecars", _describe_side_containers(job, True)),
-        ("elastic", describe_elastic(job)),
+        ("elastic", describe_elastic_workers(job)),
         ("scratch", _describe_scratch_folder(job)),
         ("volumes", _describe_job_volumes(job)),
         ("exits", describe_exit_codes(job)),
         ("image", job.image.reference),
-        ("support", _describe_support(job)),
+        ("support", _describe_image_support(job)),
         ("pool", job.worker_pool.name),
         (
             "queue",
             f"{job.queue or 'none'}, priority {job.priority}, timeout {format_duration(job.timeout_s)}, retries {job.retries}, grace period {format_duration(job.grace_s)}{_describe_log_retention(job)}",
         ),
-        ("quota", describe_quota_room(rooms.get(run.path))),
+        ("quota", format_quota_room_report(rooms.get(run.path))),
         ("admission", format_admission(run.verdict)),
         ("nodes", describe_node_fit(run.fit)),
         (
@@ -143,7 +149,7 @@ def _render_run_block(run: PlannedRun, since: int | None, rooms: Mapping[str, Te
             job.posture + (f", {job.worker_pool.gbps} Gbit/s per node" if job.worker_pool.gbps else ""),
         ),
         ("identity", _describe_cloud_identity(job)),
-        ("fabric", describe_fabric(job.fabric)),
+        ("fabric", describe_worker_fabric(job.fabric)),
         ("cost", describe_run_cost(run)),
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
@@ -157,7 +163,7 @@ def _describe_log_retention(job: Job) -> str:
     return f", logs for {format_duration(job.log_retention_s)}"
 
 
-def _describe_support(job: Job) -> str:
+def _describe_image_support(job: Job) -> str:
     """Return `certified (acceptance test of 2026-10-12), owner ml@example.com`; empty where the catalog states
     nothing."""
     if job.support is None:
@@ -237,7 +243,7 @@ def _format_pod_resources(resources: Resources) -> str:
     return _format_resource_amounts(_collect_resource_amounts(resources))
 
 
-def run_totals(run: PlannedRun) -> dict[str, Quantity]:
+def sum_pod_requests_of_run(run: PlannedRun) -> dict[str, Quantity]:
     """Return the requests of all pods of a run, by resource name."""
     job, layout = run.unit.job, run.unit.layout
     workers = layout.workers
@@ -257,11 +263,11 @@ def _collect_resource_amounts(resources: Resources) -> dict[str, Quantity]:
     return {"cpu": resources.cpu, "memory": resources.memory, **resources.amounts}
 
 
-def _sum_cluster_totals(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
+def _sum_run_totals_by_cluster(runs: Sequence[PlannedRun]) -> dict[str, dict[str, Quantity]]:
     totals: dict[str, dict[str, Quantity]] = {}
     for run in runs:
         total = totals.setdefault(run.cluster, {})
-        for name, amount in run_totals(run).items():
+        for name, amount in sum_pod_requests_of_run(run).items():
             total[name] = total[name] + amount if name in total else amount
     return dict(sorted(totals.items()))
 
@@ -276,7 +282,7 @@ def _convert_amounts_to_text(total: dict[str, Quantity]) -> dict[str, str]:
     return {name: amount.canonical() for name, amount in sorted(total.items())}
 
 
-def _build_run_document(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str, Any]:
+def _build_planned_run_json(run: PlannedRun, since: int | None, room: TeamRoom | None) -> dict[str, Any]:
     job, layout, launch = run.unit.job, run.unit.layout, run.unit.launch
     return {
         "spec": job.source,
@@ -285,33 +291,33 @@ def _build_run_document(run: PlannedRun, since: int | None, room: TeamRoom | Non
         "name": run.name,
         "file": run.path,
         **({"description": job.description} if job.description else {}),
-        "edit": describe_edit(run),
+        "edit": format_planned_edit(run),
         **({"trial": dict(job.trial.values)} if job.trial else {}),
-        **build_rare_parts(job, since),
+        **build_rare_plan_json(job, since),
         "workers": layout.workers,
         "slots": layout.slots,
         "ranks": layout.ranks,
         "pods": {"node": layout.node_pods, "launcher": layout.launcher_pods},
-        "worker": _build_resources_document(job.resources),
-        "launcher": _build_resources_document(job.launcher) if layout.launcher_pods else None,
-        "totals": _convert_amounts_to_text(run_totals(run)),
+        "worker": _build_resources_json(job.resources),
+        "launcher": _build_resources_json(job.launcher) if layout.launcher_pods else None,
+        "totals": _convert_amounts_to_text(sum_pod_requests_of_run(run)),
         "command": list(launch.argv),
         **({"workdir": job.workdir} if job.workdir else {}),
         **({"identity": _describe_cloud_identity(job)} if job.identity else {}),
         **(
-            {"roles": {one.name: _build_resources_document(one.resources) for one in job.roles}}
+            {"roles": {one.name: _build_resources_json(one.resources) for one in job.roles}}
             if job.roles
             else {}
         ),
-        **({"steps": [_build_step_document(one) for one in job.steps]} if job.steps else {}),
+        **({"steps": [_build_step_json(one) for one in job.steps]} if job.steps else {}),
         **({"elastic": {"min": job.elastic.least, "max": job.elastic.most}} if job.elastic else {}),
         **(
-            {"containers": [_build_container_document(one) for one in job.containers]}
+            {"containers": [_build_side_container_json(one) for one in job.containers]}
             if job.containers
             else {}
         ),
         "image": job.image.reference,
-        **({"support": _build_support_document(job.support)} if job.support else {}),
+        **({"support": _build_image_support_json(job.support)} if job.support else {}),
         "pool": job.worker_pool.name,
         "queue": job.queue,
         "priority": job.priority,
@@ -320,25 +326,25 @@ def _build_run_document(run: PlannedRun, since: int | None, room: TeamRoom | Non
         "retries": job.retries,
         "gracePeriodSeconds": job.grace_s,
         "posture": job.posture,
-        "fabric": build_fabric_document(job.fabric),
-        **({"quota": room_document(room)} if room else {}),
-        "admission": build_admission_document(run.verdict),
-        "nodes": build_node_document(run.fit),
-        "cost": build_cost_document(run),
+        "fabric": build_worker_fabric_json(job.fabric),
+        **({"quota": build_quota_room_json(room)} if room else {}),
+        "admission": build_admission_verdict_json(run.verdict),
+        "nodes": build_node_fit_json(run.fit),
+        "cost": build_cost_json(run),
     }
 
 
-def _build_support_document(support: ImageSupport) -> dict[str, str | None]:
+def _build_image_support_json(support: ImageSupport) -> dict[str, str | None]:
     return {"tier": support.tier, "source": support.source, "owner": support.owner or None}
 
 
-def _build_step_document(one: ResolvedRole) -> dict[str, Any]:
+def _build_step_json(one: ResolvedRole) -> dict[str, Any]:
     timeout_s = one.step.timeout_s if one.step else 0
     does = {"name": one.name, "does": step_words(one), "image": one.image, "timeoutSeconds": timeout_s}
-    return {**does, **_build_resources_document(one.resources)}
+    return {**does, **_build_resources_json(one.resources)}
 
 
-def _build_container_document(one: SideContainer) -> dict[str, Any]:
+def _build_side_container_json(one: SideContainer) -> dict[str, Any]:
     return {
         "name": one.name,
         "sidecar": one.is_sidecar,
@@ -349,7 +355,7 @@ def _build_container_document(one: SideContainer) -> dict[str, Any]:
     }
 
 
-def _build_resources_document(resources: Resources) -> dict[str, str]:
+def _build_resources_json(resources: Resources) -> dict[str, str]:
     return {
         "cpu": resources.cpu.canonical(),
         "memory": resources.memory.canonical(),

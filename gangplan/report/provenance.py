@@ -16,14 +16,14 @@ from gangplan.validate.problems import format_path
 MOST, MOST_LETTERS = 12, 100
 
 
-def render_answer_text(answer: LineAnswer) -> str:
+def render_line_answer_text(answer: LineAnswer) -> str:
     """Return the answer as lines."""
     fields = ", ".join(format_path(field) for field in answer.fields) if not answer.origins else ""
     lines = [f"{answer.file}:{answer.line}" + (f"  {fields}" if fields else "")]
     if answer.remark:
         lines.append(f"  {answer.remark}")
     for origin in answer.origins:
-        lines += _describe_line_origin(origin)
+        lines += _format_line_origin(origin)
     direct = [one for one in answer.outcomes if one.is_direct]
     lines += _format_line_outcomes(direct)
     aside = [one for one in answer.outcomes if not one.is_direct]
@@ -34,7 +34,7 @@ def render_answer_text(answer: LineAnswer) -> str:
     return "".join(f"{escape_own_line(line)}\n" for line in lines)
 
 
-def _describe_line_origin(origin: LineOrigin) -> list[str]:
+def _format_line_origin(origin: LineOrigin) -> list[str]:
     subject = str(ref_of(origin.body)).replace(f"-{HASH_PLACEHOLDER}", "")
     lines = [f"  {subject}", f"  {format_path(origin.path)}{_format_origin_value(origin)}"]
     trace = origin.trace

@@ -16,7 +16,7 @@ def render_quota_text(holding: ClusterHoldings) -> str:
     """Return a table per cluster, and the sums of its pools."""
     lines = [f"{holding.cluster}\n"]
     header = ("team", "pool", "resource", "quota", "most", "used", "of quota")
-    table = [header, *(_build_quota_row(row) for row in holding.rows)]
+    table = [header, *(_build_quota_table_row(row) for row in holding.rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
     for line in table:
         cells = [
@@ -28,7 +28,7 @@ def render_quota_text(holding: ClusterHoldings) -> str:
     return "".join(lines)
 
 
-def _build_quota_row(row: QuotaRow) -> tuple[str, ...]:
+def _build_quota_table_row(row: QuotaRow) -> tuple[str, ...]:
     used = "-" if row.used is None else format_amount(row.resource, row.used)
     share = "-" if row.used is None or not row.quota else f"{compute_percent(row.used, row.quota)} %"
     return (
@@ -63,7 +63,7 @@ def _describe_quota_totals(holding: ClusterHoldings) -> list[str]:
     return lines
 
 
-def build_quota_document(holdings: Sequence[ClusterHoldings]) -> dict[str, Any]:
+def build_quota_json(holdings: Sequence[ClusterHoldings]) -> dict[str, Any]:
     """Return the quotas as data: canonical quantities as texts, null where nothing is known."""
     return {
         "version": SHAPE,

@@ -9,7 +9,7 @@ from gangplan.report.section import ARROW, Section
 from gangplan.review.budgets import BudgetChange, format_budget_amount
 
 
-def build_budgets_section(budgets: Sequence[BudgetChange]) -> Section:
+def build_review_budgets_section(budgets: Sequence[BudgetChange]) -> Section:
     """Return the budgets that the change affects, as a table."""
     rows = [
         (
@@ -40,7 +40,7 @@ def _format_budget_change(old: str, new: str) -> str:
     return new if old == new else f"{old or 'none'} {ARROW} {new or 'none'}"
 
 
-def build_budgets_data(budgets: Sequence[BudgetChange]) -> list[dict[str, Any]]:
+def build_review_budgets_json(budgets: Sequence[BudgetChange]) -> list[dict[str, Any]]:
     """Return all budgets as data; amounts are decimal texts."""
     return [
         {

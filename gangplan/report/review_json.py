@@ -9,10 +9,10 @@ from typing import Any
 from gangplan.findings import Finding
 from gangplan.model.run_facts import RunFacts
 from gangplan.report.escape import replace_surrogates
-from gangplan.report.json import build_findings_part
-from gangplan.report.review_budgets import build_budgets_data
+from gangplan.report.json import build_findings_json
+from gangplan.report.review_budgets import build_review_budgets_json
 from gangplan.review.edits import RunEdit
-from gangplan.review.grouped import group_by_kind, group_by_meaning
+from gangplan.review.grouped import group_object_changes_by_kind, group_object_changes_by_meaning
 from gangplan.review.novel import WaiverChange
 from gangplan.review.objects import ABSENT_VALUE, ObjectChange
 from gangplan.review.reach import Reach
@@ -23,15 +23,15 @@ from gangplan.review.totals import Headroom, Total
 REVIEW_FORMAT_VERSION = 1
 
 
-def build_review_document(review: Review, folder: str) -> dict[str, Any]:
+def build_review_json(review: Review, folder: str) -> dict[str, Any]:
     """Return the whole review. `folder` is the place of the workspace in its repository."""
     new, changed, removed = review.specs
     news = review.findings
-    document: dict[str, Any] = _replace_value_surrogates(
+    document: dict[str, Any] = _replace_surrogates_in_json(
         {
             "version": REVIEW_FORMAT_VERSION,
             "command": "plan",
-            "base": _build_base_document(review),
+            "base": _build_review_base_json(review),
             "notes": list(review.notes),
             "specs": {
                 "new": list(new),
@@ -40,32 +40,32 @@ def build_review_document(review: Review, folder: str) -> dict[str, Any]:
                 "renamed": [{"from": old, "to": now} for old, now in review.renamed],
                 **({"descriptions": dict(review.descriptions)} if review.descriptions else {}),
             },
-            "runs": [_build_run_edit_document(one) for one in review.edits],
-            "totals": _build_review_totals(review),
-            "quotas": [_build_headroom_document(one) for one in review.headroom],
-            **({"budgets": build_budgets_data(review.budgets)} if review.budgets else {}),
-            "newFindings": build_findings_part(news.new, folder),
-            "goneFindings": build_findings_part(news.gone, folder),
-            "sameFindings": build_findings_part(news.same, folder)["counts"],
+            "runs": [_build_run_edit_json(one) for one in review.edits],
+            "totals": _build_review_totals_json(review),
+            "quotas": [_build_headroom_json(one) for one in review.headroom],
+            **({"budgets": build_review_budgets_json(review.budgets)} if review.budgets else {}),
+            "newFindings": build_findings_json(news.new, folder),
+            "goneFindings": build_findings_json(news.gone, folder),
+            "sameFindings": build_findings_json(news.same, folder)["counts"],
             "policies": sorted({str(one.rule) for one in news.policies}),
-            "waivers": [_build_waiver_document(one) for one in review.waivers],
-            "reach": [_build_reach_document(one) for one in review.reaches],
-            **objects_part(review),
+            "waivers": [_build_waiver_change_json(one) for one in review.waivers],
+            "reach": [_build_reach_json(one) for one in review.reaches],
+            **build_object_changes_json(review),
         }
     )
     return document
 
 
-def build_diff_document(review: Review, findings: Sequence[Finding], folder: str) -> dict[str, Any]:
+def build_diff_json(review: Review, findings: Sequence[Finding], folder: str) -> dict[str, Any]:
     """Return only the objects, and findings about the trees."""
-    facts = {"version": REVIEW_FORMAT_VERSION, "command": "diff", "base": _build_base_document(review)}
-    document: dict[str, Any] = _replace_value_surrogates(
-        {**facts, **objects_part(review), **build_findings_part(findings, folder)}
+    facts = {"version": REVIEW_FORMAT_VERSION, "command": "diff", "base": _build_review_base_json(review)}
+    document: dict[str, Any] = _replace_surrogates_in_json(
+        {**facts, **build_object_changes_json(review), **build_findings_json(findings, folder)}
     )
     return document
 
 
-def _build_base_document(review: Review) -> dict[str, Any]:
+def _build_review_base_json(review: Review) -> dict[str, Any]:
     return {
         "asked": review.revision.asked,
         "commit": review.revision.commit,
@@ -73,10 +73,10 @@ def _build_base_document(review: Review) -> dict[str, Any]:
     }
 
 
-def objects_part(review: Review) -> dict[str, Any]:
+def build_object_changes_json(review: Review) -> dict[str, Any]:
     """Return the objects that differ, each by itself and grouped by meaning."""
     return {
-        "objects": [_build_object_document(one) for one in review.objects],
+        "objects": [_build_object_change_json(one) for one in review.objects],
         "meanings": [
             {
                 "meaning": row.meaning,
@@ -89,30 +89,30 @@ def objects_part(review: Review) -> dict[str, Any]:
                 "teams": list(row.teams),
                 "clusters": list(row.clusters),
             }
-            for row in group_by_meaning(review.objects)
+            for row in group_object_changes_by_meaning(review.objects)
         ],
         "kinds": [
             {"change": row.what, "kind": row.kind, "objects": list(row.objects)}
-            for row in group_by_kind(review.objects)
+            for row in group_object_changes_by_kind(review.objects)
         ],
     }
 
 
-def _build_review_totals(review: Review) -> dict[str, Any]:
-    before, after = map(_build_total_document, review.sums)
+def _build_review_totals_json(review: Review) -> dict[str, Any]:
+    before, after = map(_build_total_json, review.sums)
     teams = [
         {
             "team": one.team,
             "cluster": one.cluster,
-            "before": _build_total_document(one.before),
-            "after": _build_total_document(one.after),
+            "before": _build_total_json(one.before),
+            "after": _build_total_json(one.after),
         }
         for one in review.totals
     ]
     return {"all": {"before": before, "after": after}, "teams": teams}
 
 
-def _build_waiver_document(one: WaiverChange) -> dict[str, Any]:
+def _build_waiver_change_json(one: WaiverChange) -> dict[str, Any]:
     return {
         "change": one.what,
         "name": one.name,
@@ -123,7 +123,7 @@ def _build_waiver_document(one: WaiverChange) -> dict[str, Any]:
     }
 
 
-def _build_run_edit_document(one: RunEdit) -> dict[str, Any]:
+def _build_run_edit_json(one: RunEdit) -> dict[str, Any]:
     facts = one.facts
     return {
         "edit": one.edit.value,
@@ -139,12 +139,12 @@ def _build_run_edit_document(one: RunEdit) -> dict[str, Any]:
         ],
         "why": one.why,
         "keep": ", then ".join(one.keeping),
-        "before": _build_run_facts_document(one.before),
-        "after": _build_run_facts_document(one.after),
+        "before": _build_run_facts_json(one.before),
+        "after": _build_run_facts_json(one.after),
     }
 
 
-def _build_run_facts_document(facts: RunFacts | None) -> dict[str, Any] | None:
+def _build_run_facts_json(facts: RunFacts | None) -> dict[str, Any] | None:
     if facts is None:
         return None
     return {
@@ -165,7 +165,7 @@ def _build_run_facts_document(facts: RunFacts | None) -> dict[str, Any] | None:
     }
 
 
-def _build_total_document(total: Total) -> dict[str, Any]:
+def _build_total_json(total: Total) -> dict[str, Any]:
     return {
         "runs": total.runs,
         "gpus": total.gpus,
@@ -175,7 +175,7 @@ def _build_total_document(total: Total) -> dict[str, Any]:
     }
 
 
-def _build_headroom_document(one: Headroom) -> dict[str, Any]:
+def _build_headroom_json(one: Headroom) -> dict[str, Any]:
     sides = {
         side: {
             "quota": one.quota[number].canonical(),
@@ -187,20 +187,20 @@ def _build_headroom_document(one: Headroom) -> dict[str, Any]:
     return {"team": one.team, "cluster": one.cluster, "pool": one.pool, "resource": one.resource, **sides}
 
 
-def _build_reach_document(one: Reach) -> dict[str, Any]:
+def _build_reach_json(one: Reach) -> dict[str, Any]:
     return {
         "file": one.file,
         "changed": [{"field": name, "line": at.line, "column": at.column} for name, at in one.fields],
         "clusters": list(one.clusters),
         "teams": list(one.teams),
-        "retrained": _build_total_document(one.retrained),
+        "retrained": _build_total_json(one.retrained),
         "updatedRuns": one.updated,
         "standingObjects": one.standing,
         "newFindings": one.findings,
     }
 
 
-def _build_object_document(one: ObjectChange) -> dict[str, Any]:
+def _build_object_change_json(one: ObjectChange) -> dict[str, Any]:
     return {
         "change": one.what,
         "cluster": one.cluster,
@@ -229,12 +229,13 @@ def _format_decimal_hours(amount: Decimal) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def _replace_value_surrogates(value: Any) -> Any:
+def _replace_surrogates_in_json(value: Any) -> Any:
     """Return the value with texts that UTF-8 can hold."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
         return {
-            _replace_value_surrogates(key): _replace_value_surrogates(inner) for key, inner in value.items()
+            _replace_surrogates_in_json(key): _replace_surrogates_in_json(inner)
+            for key, inner in value.items()
         }
-    return [_replace_value_surrogates(inner) for inner in value] if isinstance(value, list) else value
+    return [_replace_surrogates_in_json(inner) for inner in value] if isinstance(value, list) else value

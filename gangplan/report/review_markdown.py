@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gangplan.report.escape import escape_markdown, shorten_text
 from gangplan.report.markdown import COMMENT_MARKER
-from gangplan.report.review_sections import build_sections, format_headline
+from gangplan.report.review_sections import build_review_sections, format_review_headline
 from gangplan.report.section import Section, SectionRow
 from gangplan.review.review import Review
 
@@ -24,10 +24,12 @@ _LONGEST = 1000
 _OPEN = 20
 
 
-def render_review_markdown(review: Review, most: int = GITHUB_MAX_BYTES, objects_alone: bool = False) -> str:
+def format_review_as_markdown(
+    review: Review, most: int = GITHUB_MAX_BYTES, objects_alone: bool = False
+) -> str:
     """Return the review in at most `most` bytes of UTF-8, and so in as many characters."""
     room = most
-    while (text := _render_review_within_size(review, room, objects_alone)) and (
+    while (text := _render_markdown_review_within_size(review, room, objects_alone)) and (
         size := len(text.encode("utf-8"))
     ) > most:
         if room <= 0:
@@ -36,21 +38,21 @@ def render_review_markdown(review: Review, most: int = GITHUB_MAX_BYTES, objects
     return text
 
 
-def _render_review_within_size(review: Review, room: int, objects_alone: bool) -> str:
+def _render_markdown_review_within_size(review: Review, room: int, objects_alone: bool) -> str:
     """Return the review with sections of at most `room` bytes; the line that says what is missing is not
     counted."""
     name = "diff" if objects_alone else "plan"
     lines = [
         REVIEW_MARKER.replace("plan -->", f"{name} -->"),
-        f"### gangplan {name}: {_format_markdown_text(format_headline(review))}",
+        f"### gangplan {name}: {_format_markdown_text(format_review_headline(review))}",
         "",
     ]
     lines += [f"Compared with {_format_markdown_text(review.revision.words)}.", ""]
     lines += [f"- {_format_markdown_text(one)}" for one in review.notes] + ([""] if review.notes else [])
     room -= sum(map(_count_line_bytes, lines))
     left = []
-    for section in build_sections(review, objects_alone):
-        block, missing = _render_review_section(section, room)
+    for section in build_review_sections(review, objects_alone):
+        block, missing = _render_markdown_review_section(section, room)
         lines += block
         room -= sum(map(_count_line_bytes, block))
         if missing:
@@ -63,7 +65,7 @@ def _render_review_within_size(review: Review, room: int, objects_alone: bool) -
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _render_review_section(section: Section, room: int) -> tuple[list[str], int]:
+def _render_markdown_review_section(section: Section, room: int) -> tuple[list[str], int]:
     """Return a section in at most `room` bytes, and how many rows are missing."""
     if not section.rows:
         line = f"**{section.title}.** {_format_markdown_text(section.below)}"

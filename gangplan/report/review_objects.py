@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from gangplan.report.section import ARROW, Section, SectionRow, format_count, shorten_name_list
-from gangplan.review.grouped import group_by_kind, group_by_meaning
+from gangplan.review.grouped import group_object_changes_by_kind, group_object_changes_by_meaning
 from gangplan.review.review import Review
 
 # How many characters of a field's value are shown; --format json has all of it.
@@ -15,7 +15,7 @@ _LONGEST = 60
 _CONTEXT = 24
 
 
-def build_objects_section(review: Review, is_detail: bool = True) -> Section:
+def format_object_changes_section(review: Review, is_detail: bool = True) -> Section:
     """Return what was added, removed and changed."""
     rows: list[SectionRow] = [
         (
@@ -25,9 +25,9 @@ def build_objects_section(review: Review, is_detail: bool = True) -> Section:
             format_count(len(row.objects), "object"),
             _format_teams_and_clusters(row.teams, row.clusters),
         )
-        for row in group_by_kind(review.objects)
+        for row in group_object_changes_by_kind(review.objects)
     ]
-    for one in group_by_meaning(review.objects):
+    for one in group_object_changes_by_meaning(review.objects):
         values = f" {ARROW} ".join(_shorten_changed_values(one.before, one.after))
         what = format_count(one.runs, "run") if one.runs else format_count(len(one.objects), "object")
         rows.append(

@@ -10,8 +10,8 @@ from gangplan.model.run_facts import RunFacts
 from gangplan.model.starts import NoZonesError
 from gangplan.report.section import ARROW, Section, SectionRow, format_count
 from gangplan.review.edits import STARTING_EDITS, EditKind, RunEdit
-from gangplan.review.retrained import describe_total
-from gangplan.review.totals import Total, total_of
+from gangplan.review.retrained import describe_hours_and_cost
+from gangplan.review.totals import Total, sum_active_runs_of_side
 
 # Edits by which another run, or another template of runs, replaces one.
 _REPLACING = (EditKind.CHANGED, EditKind.RETRAINED, EditKind.SCHEDULED)
@@ -22,13 +22,13 @@ _FEWEST_STEPS = 2
 _ENDING = (EditKind.STOPPED, EditKind.REMOVED, EditKind.ARCHIVED)
 
 
-def build_runs_section(edits: Sequence[RunEdit]) -> Section:
+def build_run_edits_section(edits: Sequence[RunEdit]) -> Section:
     """Return what happens to each run; the trials of a sweep are one row."""
     columns = ("edit", "job", "cluster", "run", "continues", "GPUs", "at most", "cost", "admission", "cause")
     again = [one for one in edits if one.edit is EditKind.RETRAINED]
     reasons = {one.why for one in again}
     common = reasons.pop() if len(again) > 1 and len(reasons) == 1 else ""
-    below = _describe_retraining(again, common) if again else ""
+    below = _format_retraining_note(again, common) if again else ""
     if any(one.goes_on for one in edits if one.edit is not EditKind.REMOVED):
         below = (
             f"{below} A run that continues goes on until it is over; retired: in the spec ends it.".strip()
@@ -50,7 +50,7 @@ def build_runs_section(edits: Sequence[RunEdit]) -> Section:
     )
 
 
-def build_keeping_section(edits: Sequence[RunEdit]) -> Section | None:
+def build_keep_runs_section(edits: Sequence[RunEdit]) -> Section | None:
     """Return the steps that keep runs instead of training them again, where it takes more than a word in
     the spec."""
     needed = [one for one in edits if len(one.keeping) > _FEWEST_STEPS]
@@ -66,10 +66,12 @@ def build_keeping_section(edits: Sequence[RunEdit]) -> Section | None:
     return Section("Steps that keep a run", ("run", "step"), rows, "step", below, is_detail=True)
 
 
-def _describe_retraining(again: Sequence[RunEdit], why: str) -> str:
+def _format_retraining_note(again: Sequence[RunEdit], why: str) -> str:
     """Return that runs train again although their specs are the same, `why` all of them do, what that takes,
     and how to keep them."""
-    total = describe_total(total_of(one.after for one in again if one.after is not None))
+    total = describe_hours_and_cost(
+        sum_active_runs_of_side(one.after for one in again if one.after is not None)
+    )
     train, their = ("run trains", "its spec") if len(again) == 1 else ("runs train", "their specs")
     words = f"Warning: {len(again)} {train} again although {their} did not change, {total}"
     words += f", {why}." if why else "."
@@ -97,7 +99,7 @@ def _build_edit_group_row(group: Sequence[RunEdit], common: str) -> SectionRow:
     first = group[0]
     if len(group) == 1:
         return _build_run_edit_row(first, common)
-    facts, total = first.facts, total_of(one.after for one in group if one.after is not None)
+    facts, total = first.facts, sum_active_runs_of_side(one.after for one in group if one.after is not None)
     name = facts.source.rpartition("/")[2].removesuffix(".yaml")
     going = sum(bool(one.goes_on) for one in group)
     head = (
@@ -143,19 +145,19 @@ def _build_run_edit_row(one: RunEdit, common: str) -> SectionRow:
 def _describe_monthly_starts(edits: Sequence[RunEdit]) -> str:
     """Return ` A month has at most 31 starts of nlp/nightly: 496 GPU-hours, 748.96 EUR.`"""
     found = (one.after for one in edits if one.edit is EditKind.SCHEDULED and one.after is not None)
-    return "".join(f" {words}" for one in found for words in _describe_busiest_month(one))
+    return "".join(f" {words}" for one in found for words in _format_busiest_month_of_run(one))
 
 
-def _describe_busiest_month(run: RunFacts) -> Iterator[str]:
+def _format_busiest_month_of_run(run: RunFacts) -> Iterator[str]:
     from gangplan.model.months import (
         compute_schedule_cost,
         count_busy_seconds,
-        find_busiest_month,
+        find_month_with_most_cron_starts,
     )  # few jobs have a schedule
 
     expression, _, zone = run.repeats.rpartition(" ")
     try:
-        starts, month = find_busiest_month(expression, zone)
+        starts, month = find_month_with_most_cron_starts(expression, zone)
     except (KeyError, NoZonesError):  # reported by schedule-zone
         return
     unit, hours = ("GPU", run.gpu_hours) if run.gpus else ("CPU", run.cpu_hours)

@@ -34,7 +34,7 @@ _HOURS: dict[str, Any] = {
 }
 
 
-def build_review_schema() -> dict[str, Any]:
+def build_review_json_schema() -> dict[str, Any]:
     """Return the schema, without `$schema` and title."""
     totals = _build_object_schema({"before": _build_total_schema(), "after": _build_total_schema()})
     return {

@@ -15,23 +15,23 @@ from gangplan.model.cost import format_hours
 from gangplan.model.quantity import Quantity
 from gangplan.report.escape import MAX_DESCRIPTION_LENGTH, shorten_text
 from gangplan.report.model import format_title, is_waived
-from gangplan.report.review_budgets import build_budgets_section
-from gangplan.report.review_objects import build_objects_section
-from gangplan.report.review_runs import build_keeping_section, build_runs_section, format_total_cost
+from gangplan.report.review_budgets import build_review_budgets_section
+from gangplan.report.review_objects import format_object_changes_section
+from gangplan.report.review_runs import build_keep_runs_section, build_run_edits_section, format_total_cost
 from gangplan.report.section import ARROW, Section, SectionRow, format_count, shorten_name_list
 from gangplan.review.edits import STARTING_EDITS, EditKind, RunEdit
 from gangplan.review.review import Review
-from gangplan.review.totals import Headroom, Total, TotalChange, total_of
+from gangplan.review.totals import Headroom, Total, TotalChange, sum_active_runs_of_side
 from gangplan.rules.merges import MERGE_CONFLICT, RENDERED_STALE
 from gangplan.rules.model import Severity
 
 
-def format_headline(review: Review) -> str:
+def format_review_headline(review: Review) -> str:
     """Return `2 runs start (at most 96 GPU-hours), 1 stopped; 1 new finding (1 error)`."""
     started = [one for one in review.edits if one.edit in STARTING_EDITS]
     parts = []
     if started:
-        total = total_of(one.after for one in started if one.after is not None)
+        total = sum_active_runs_of_side(one.after for one in started if one.after is not None)
         parts.append(
             f"{format_count(len(started), 'run')} {'starts' if len(started) == 1 else 'start'} ({_describe_max_usage(total)}"
             f"{_describe_waiting_runs(started)}{_describe_retrained_runs(started)})"
@@ -84,7 +84,7 @@ def _describe_max_usage(total: Total) -> str:
     return f"{words}, {cost}" if cost else words
 
 
-def build_sections(review: Review, objects_alone: bool = False) -> list[Section]:
+def build_review_sections(review: Review, objects_alone: bool = False) -> list[Section]:
     """Return all sections with contents, or only the objects."""
     if objects_alone:
         found = [one for one in review.all_findings if is_about_trees(one)]
@@ -92,27 +92,27 @@ def build_sections(review: Review, objects_alone: bool = False) -> list[Section]
             section
             for section in (
                 _build_findings_section(found, ""),
-                build_objects_section(review, is_detail=False),
+                format_object_changes_section(review, is_detail=False),
             )
             if section.rows
         ]
     every = (
-        build_runs_section(review.edits),
-        build_keeping_section(review.edits),
+        build_run_edits_section(review.edits),
+        build_keep_runs_section(review.edits),
         _build_totals_section(review),
-        build_budgets_section(review.budgets),
+        build_review_budgets_section(review.budgets),
         _build_new_findings_section(review),
         _build_policies_section(review),
         _build_headroom_section(review.headroom),
         _build_waivers_section(review),
         _build_reach_section(review),
-        build_objects_section(review),
+        format_object_changes_section(review),
         _build_specs_section(review),
     )
     return [one for one in every if one is not None and (one.rows or one.below)]
 
 
-def findings_words(review: Review) -> str:
+def format_finding_change_counts(review: Review) -> str:
     """Return `2 new, 14 as before (3 warnings, 11 notes), 1 gone`."""
     news = review.findings
     same = [one for one in news.same if not is_waived(one)]
@@ -222,7 +222,7 @@ def is_about_trees(finding: Finding) -> bool:
 
 
 def _build_new_findings_section(review: Review) -> Section:
-    return _build_findings_section(review.findings.new, f"{findings_words(review)}.")
+    return _build_findings_section(review.findings.new, f"{format_finding_change_counts(review)}.")
 
 
 def _build_findings_section(findings: Sequence[Finding], below: str) -> Section:

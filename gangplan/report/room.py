@@ -8,7 +8,7 @@ from gangplan.model.amounts import format_amount, format_for_spec, format_with_u
 from gangplan.pipeline.team_room import QuotaRoom, TeamRoom
 
 
-def describe_quota_room(room: TeamRoom | None) -> str:
+def format_quota_room_report(room: TeamRoom | None) -> str:
     """Return `a100: 16 of 32 GPUs left (other runs: 8), ...; 7 of 500 runs`; empty where nothing is known."""
     if room is None:
         return ""
@@ -35,7 +35,7 @@ def _describe_quota_left(one: QuotaRoom) -> str:
     )
 
 
-def room_document(room: TeamRoom | None) -> dict[str, Any] | None:
+def build_quota_room_json(room: TeamRoom | None) -> dict[str, Any] | None:
     """Return the same as data; None where nothing is known. Quantities are texts as in files."""
     if room is None:
         return None

@@ -27,7 +27,7 @@ from gangplan.findings import Finding, Fix, Location
 from gangplan.report.escape import (
     escape_markdown,
     escape_sarif_text,
-    format_uri,
+    format_path_as_uri,
     make_visible,
     replace_surrogates,
     shorten_text,
@@ -92,7 +92,7 @@ def _build_sarif_rule(name: Rule, severity: Severity) -> dict[str, Any]:
             "".join(part.capitalize() for part in replace_surrogates(name).split("-")), LONGEST_NAME
         ),
         **({"deprecatedIds": list(name.formerly)} if name.formerly else {}),
-        **(_build_rule_help(page) if page else _build_workspace_policy_help(name)),
+        **(_build_sarif_rule_help(page) if page else _build_workspace_policy_help(name)),
         "defaultConfiguration": {"level": level},
         "properties": {"tags": tags, "precision": "very-high", "problem.severity": _PROBLEM[level]},
     }
@@ -123,7 +123,7 @@ def read_rule_pages_url() -> str:
     return address
 
 
-def _build_rule_help(page: Rule) -> dict[str, Any]:
+def _build_sarif_rule_help(page: Rule) -> dict[str, Any]:
     why, fix = (" ".join(text.split()) for text in (page.why, page.fix))
     file, address = "policies" if page.is_policy else "rules", read_rule_pages_url()
     place = f"docs/{file}.md#{page}"
@@ -189,18 +189,18 @@ def _build_sarif_fix(report: Report, fix: Fix) -> dict[str, Any]:
 
 
 def _build_artifact_location(report: Report, file: str) -> dict[str, str]:
-    return {"uri": format_uri(report.path(file)), "uriBaseId": _ROOT}
+    return {"uri": format_path_as_uri(report.path(file)), "uriBaseId": _ROOT}
 
 
 def _build_sarif_location(report: Report, finding: Finding) -> dict[str, Any]:
     physical = {
         "artifactLocation": _build_artifact_location(report, finding.where.file),
-        "region": _compute_finding_region(finding),
+        "region": _compute_sarif_region(finding),
     }
-    return {"physicalLocation": physical} | _build_logical_locations(finding)
+    return {"physicalLocation": physical} | _build_sarif_logical_locations(finding)
 
 
-def _compute_finding_region(finding: Finding) -> dict[str, int]:
+def _compute_sarif_region(finding: Finding) -> dict[str, int]:
     """Return the region from a finding's place to the end of its word, or of what its fix replaces; else one
     character.
 
@@ -214,7 +214,7 @@ def _compute_finding_region(finding: Finding) -> dict[str, int]:
     return {"startLine": line, "startColumn": column, "endLine": end[0], "endColumn": end[1]}
 
 
-def _build_logical_locations(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:
+def _build_sarif_logical_locations(finding: Finding) -> dict[str, Sequence[dict[str, str]]]:
     """Return the rendered object and its field."""
     if not finding.object_ref:
         return {}

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from gangplan.model.cost import describe_max_use
-from gangplan.model.cron import iterate_starts, parse_cron
+from gangplan.model.cron import iterate_cron_starts, parse_cron
 from gangplan.model.duration import format_duration
 from gangplan.model.job import Job
 from gangplan.model.starts import NoZonesError, find_time_zone
@@ -22,7 +22,7 @@ MOST = 10
 _INDENT = " " * 12
 
 
-def describe_schedule(job: Job, since: int | None) -> str:
+def format_schedule_with_next_starts(job: Job, since: int | None) -> str:
     """Return `0 2 * * * in Europe/Berlin, by a CronJob, ...`, and below it the next starts after `since`.
 
     Empty without a schedule.
@@ -35,11 +35,11 @@ def describe_schedule(job: Job, since: int | None) -> str:
     text += f" up to {format_duration(one.starting_deadline_s)} late; keeps {one.keep} that are over"
     if one.follows:
         text += f"; each after the run of {' and '.join(one.follows)} of the same start"
-    shown = next_starts(job, since)
+    shown = format_next_schedule_starts(job, since)
     return "\n".join((text, *(f"{_INDENT}{local}  {name}".rstrip() for local, name in shown)))
 
 
-def next_starts(job: Job, since: int | None) -> list[tuple[str, str]]:
+def format_next_schedule_starts(job: Job, since: int | None) -> list[tuple[str, str]]:
     """Return the next starts in the schedule's time zone, each with the name of its run if a CronJob makes
     it."""
     if job.schedule is None or since is None or not job.is_active:
@@ -48,7 +48,7 @@ def next_starts(job: Job, since: int | None) -> list[tuple[str, str]]:
         zone = find_time_zone(job.schedule.time_zone)
     except (KeyError, NoZonesError):
         return []
-    found = islice(iterate_starts(parse_cron(job.schedule.cron), since, zone), MOST)
+    found = islice(iterate_cron_starts(parse_cron(job.schedule.cron), since, zone), MOST)
     return [
         (f"{datetime.fromtimestamp(at, zone):%a %Y-%m-%d %H:%M %z}", _format_dated_run_name(job, at))
         for at in found
@@ -59,12 +59,12 @@ def _format_dated_run_name(job: Job, at: int) -> str:
     return f"{job.name}-{datetime.fromtimestamp(at, UTC):%Y%m%d-%H%M}" if job.is_dated else ""
 
 
-def build_schedule_document(job: Job, since: int | None) -> dict[str, Any] | None:
+def build_schedule_json(job: Job, since: int | None) -> dict[str, Any] | None:
     """Return the schedule as data; times in seconds."""
     if job.schedule is None:
         return None
     one = job.schedule
-    shown = next_starts(job, since)
+    shown = format_next_schedule_starts(job, since)
     return {
         "cron": one.cron,
         "timeZone": one.time_zone,
@@ -77,7 +77,7 @@ def build_schedule_document(job: Job, since: int | None) -> dict[str, Any] | Non
     }
 
 
-def describe_schedule_edit(run: PlannedRun) -> str:
+def format_schedule_edit_note(run: PlannedRun) -> str:
     """Return what an edit does to a schedule: nothing starts with a sync, and what trains continues as it
     was."""
     job = run.unit.job

@@ -43,7 +43,7 @@ class Start:
 Maps = Mapping[str, Mapping[str, str]]
 
 
-def script_text(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> str:
+def render_launch_scripts_text(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> str:
     """Return the command of each role of each run, then each launch script that they use, once.
 
     `texts` are the rendered files by their paths below `rendered/`.
@@ -60,13 +60,13 @@ def script_text(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> str:
             lines += [f"# {one.role}", shlex.join(one.words)]
             used.setdefault(one.config_map, set()).add(one.script)
         lines.append("")
-    for name, files in sorted(_collect_script_config_maps(runs, texts).items()):
+    for name, files in sorted(_collect_printed_launch_scripts(runs, texts).items()):
         for file in _list_needed_script_files(files, used.get(name, ())):
             lines += [f"# {SCRIPTS_FOLDER}/{file} ({name})", files[file]]
     return "\n".join(lines)
 
 
-def script_document(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> dict[str, Any]:
+def build_launch_scripts_json(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the commands and the scripts as data."""
     used = dict[str, set[str]]()
     documents = []
@@ -82,7 +82,7 @@ def script_document(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> dic
         documents.append({**facts, "name": run.name, "containers": containers})
     scripts = {
         name: {file: files[file] for file in _list_needed_script_files(files, used.get(name, ()))}
-        for name, files in sorted(_collect_script_config_maps(runs, texts).items())
+        for name, files in sorted(_collect_printed_launch_scripts(runs, texts).items())
     }
     return {"version": SHAPE, "runs": documents, "scripts": scripts}
 
@@ -115,7 +115,7 @@ def _build_container_start(role: str, box: Body, volumes: Sequence[Body]) -> Sta
     return Start(role, tuple(words), name, words[3] if name and len(words) > 3 else "")
 
 
-def _collect_script_config_maps(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> Maps:
+def _collect_printed_launch_scripts(runs: Sequence[PlannedRun], texts: Mapping[str, str]) -> Maps:
     """Return the files of all ConfigMaps of scripts that runs mount."""
     found: dict[str, dict[str, str]] = {}
     for run in runs:

@@ -12,7 +12,7 @@ SHAPE = 1
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def render_simulate_text(
+def render_simulation_text(
     cluster: str, outcome: SimulationOutcome, walls: SimulationOutcome | None, never: Sequence[str]
 ) -> str:
     """Return a table of teams, utilisation over time, and remarks."""
@@ -20,8 +20,8 @@ def render_simulate_text(
     header = ("team", "runs", "admitted", "preempted", "mean wait", "longest", "lost work", "makespan")
     table = [
         header,
-        *(_build_team_tally_row(team, tally) for team, tally in outcome.teams.items()),
-        _build_team_tally_row("all", total),
+        *(_build_simulation_tally_row(team, tally) for team, tally in outcome.teams.items()),
+        _build_simulation_tally_row("all", total),
     ]
     widths = [max(len(line[column]) for line in table) for column in range(len(header))]
     lines = [cluster]
@@ -29,14 +29,14 @@ def render_simulate_text(
         cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
         lines.append("  " + "  ".join([line[0].ljust(widths[0]), *cells]).rstrip())
     lines.append(
-        f"  {outcome.resource}: {_format_usage_percent(outcome.mean)} of {_format_capacity_amount(outcome)} used over {hours(total.makespan)}"
+        f"  {outcome.resource}: {_format_usage_percent(outcome.mean)} of {_format_capacity_amount(outcome)} used over {format_simulated_hours(total.makespan)}"
         f", at most {_format_usage_percent(outcome.peak)}"
     )
     lines.append(f"  |{''.join(_render_usage_bar(part) for part in outcome.used)}|")
     if walls is not None:
         lines.append(
-            f"  without borrowing: {_format_usage_percent(walls.mean)} over {hours(walls.total.makespan)}, mean wait"
-            f" {hours(walls.total.mean_wait)}{_describe_stuck_runs(walls)}"
+            f"  without borrowing: {_format_usage_percent(walls.mean)} over {format_simulated_hours(walls.total.makespan)}, mean wait"
+            f" {format_simulated_hours(walls.total.mean_wait)}{_describe_stuck_runs(walls)}"
         )
     lines += [
         f"  {name} can never be admitted and {_describe_unadmitted_run(name, outcome)}" for name in never
@@ -66,20 +66,20 @@ def _format_capacity_amount(outcome: SimulationOutcome) -> str:
     return str(outcome.capacity // 1000 if outcome.resource == "cpu" else outcome.capacity)
 
 
-def _build_team_tally_row(team: str, tally: Tally) -> tuple[str, ...]:
+def _build_simulation_tally_row(team: str, tally: Tally) -> tuple[str, ...]:
     return (
         team,
         str(tally.runs),
         str(tally.admissions),
         str(tally.preemptions),
-        hours(tally.mean_wait),
-        hours(max(tally.waits, default=0.0)),
-        hours(tally.lost),
-        hours(tally.makespan),
+        format_simulated_hours(tally.mean_wait),
+        format_simulated_hours(max(tally.waits, default=0.0)),
+        format_simulated_hours(tally.lost),
+        format_simulated_hours(tally.makespan),
     )
 
 
-def hours(seconds: float) -> str:
+def format_simulated_hours(seconds: float) -> str:
     """Return `0`, `25m`, `6.5h`."""
     if seconds < 60:
         return "0" if not round(seconds) else f"{round(seconds)}s"
@@ -94,7 +94,7 @@ def _render_usage_bar(part: float) -> str:
     return BARS[min(len(BARS) - 1, round(part * (len(BARS) - 1)))]
 
 
-def build_simulate_document(
+def build_simulation_json(
     cluster: str,
     outcome: SimulationOutcome,
     walls: SimulationOutcome | None,
@@ -107,13 +107,13 @@ def build_simulate_document(
         "cluster": cluster,
         "resource": outcome.resource,
         "utilisation": {"mean": outcome.mean, "peak": outcome.peak, "over_time": list(outcome.used)},
-        "total": _build_tally_document(outcome.total),
-        "teams": {team: _build_tally_document(tally) for team, tally in outcome.teams.items()},
+        "total": _build_simulation_tally_json(outcome.total),
+        "teams": {team: _build_simulation_tally_json(tally) for team, tally in outcome.teams.items()},
         "without_borrowing": None
         if walls is None
         else {
             "utilisation": walls.mean,
-            "total": _build_tally_document(walls.total),
+            "total": _build_simulation_tally_json(walls.total),
             "never_started": list(walls.waiting),
         },
         "never": list(never),
@@ -123,7 +123,7 @@ def build_simulate_document(
     }
 
 
-def _build_tally_document(tally: Tally) -> dict[str, Any]:
+def _build_simulation_tally_json(tally: Tally) -> dict[str, Any]:
     return {
         "runs": tally.runs,
         "admissions": tally.admissions,

@@ -87,7 +87,7 @@ def _sum_trial_costs(items: Sequence[CostItem]) -> Decimal:
     return sum((one.cost for one in items if one.cost is not None), Decimal(0))
 
 
-def format_sweep_block(plan: SweepPlan, block: BlockFormatter) -> str:
+def format_sweep_plan_block(plan: SweepPlan, block: BlockFormatter) -> str:
     """Return what the trials amount to, then one of them, then all by name and values."""
     job = plan.first.unit.job
     over = len(plan.runs) - plan.active
@@ -97,7 +97,7 @@ def format_sweep_block(plan: SweepPlan, block: BlockFormatter) -> str:
         ("time", _describe_sweep_duration(plan)),
         ("totals", f"at most {format_hours(plan.gpu_hours)} GPU-hours" if plan.gpu_hours else ""),
         ("cost", f"at most {plan.cost} {plan.currency}" if plan.cost is not None else ""),
-        ("admission", _describe_trial_admission(plan)),
+        ("admission", _format_trial_admission(plan)),
     ]
     lines = "".join(f"  {name:<9} {value}\n" for name, value in rows if value)
     head = f"{job.source} on {plan.first.cluster}: sweep {plan.name} of {job.namespace}\n"
@@ -107,7 +107,7 @@ def format_sweep_block(plan: SweepPlan, block: BlockFormatter) -> str:
     return f"{head}{lines}  each trial, by its values\n{listed}\none of them: {block(plan.first)}"
 
 
-def _describe_trial_admission(plan: SweepPlan) -> str:
+def _format_trial_admission(plan: SweepPlan) -> str:
     """Return what happens to all trials in their queue."""
     active = [run for run in plan.runs if run.unit.job.is_active]
     never = [run for run in active if run.verdict is None or run.verdict.outcome != "admit"]
@@ -121,7 +121,7 @@ def _describe_trial_admission(plan: SweepPlan) -> str:
     return f"every trial in its turn, by queue {queue}, which never admits more than {plan.trial.at_once}"
 
 
-def format_sweep_line(plan: SweepPlan) -> str:
+def format_sweep_plan_line(plan: SweepPlan) -> str:
     """Return a sweep in one line: `on lab: 48 trials, 10 at once, at most 20h, 768 GPU-hours, 1200.00
     USD`."""
     words = [f"{len(plan.runs)} trials"]
@@ -156,7 +156,7 @@ def _format_trial_line(run: PlannedRun) -> str:
     return f"{trial.name}  {' '.join(f'{name}={text}' for name, text in trial.values)}{state}"
 
 
-def build_sweep_document(plan: SweepPlan) -> dict[str, Any]:
+def build_sweep_plan_json(plan: SweepPlan) -> dict[str, Any]:
     """Return the sweep as data."""
     job = plan.first.unit.job
     return {

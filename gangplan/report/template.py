@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.model.trial import FromTemplate
 
 
-def list_template_facts(template: FromTemplate, workers: int) -> list[tuple[str, str]]:
+def build_template_plan_rows(template: FromTemplate, workers: int) -> list[tuple[str, str]]:
     """Return `horovod-large@2 (size=8)`, and the efficiency to expect with this number of workers."""
     values = " ".join(f"{name}={text}" for name, text in template.values)
     rows = [("template", f"{template.label} ({values})" if values else template.label)]
@@ -17,7 +17,7 @@ def list_template_facts(template: FromTemplate, workers: int) -> list[tuple[str,
     return rows
 
 
-def build_template_document(template: FromTemplate, workers: int) -> dict[str, Any]:
+def build_template_json(template: FromTemplate, workers: int) -> dict[str, Any]:
     """Return the template as data."""
     name, _, version = template.label.partition("@")
     found: dict[str, Any] = {

@@ -8,8 +8,12 @@ import yaml
 
 from gangplan.source import load_document
 from gangplan.spec.base import GANGPLAN_API_VERSION
-from gangplan.spec.template_arguments import build_sample_value, describe_parameter, find_declared_parameters
-from gangplan.spec.templates import TemplateSet, fill_template, find_template_chain
+from gangplan.spec.template_arguments import (
+    build_sample_of_template_parameter,
+    describe_job_template_parameter,
+    find_job_template_parameters,
+)
+from gangplan.spec.templates import TemplateSet, fill_job_template, find_job_template_chain
 
 
 def render_template_page(templates: TemplateSet, team: str, label: str) -> str:
@@ -20,14 +24,16 @@ def render_template_page(templates: TemplateSet, team: str, label: str) -> str:
     document, _ = load_document(written.encode(), "example.yaml")
     if document is None or not isinstance(document.value["template"], str):
         return ""
-    chain, _ = find_template_chain(templates, team, label, document, ("template",))
+    chain, _ = find_job_template_chain(templates, team, label, document, ("template",))
     if not chain or chain[0].template is None:
         return ""
-    first, known = chain[0].template, find_declared_parameters(chain)
+    first, known = chain[0].template, find_job_template_parameters(chain)
     needed = {name: one for name, (one, _) in known.items() if one.default is None}
     if needed:
         written += "parameters:\n"
-        written += "".join(f"  {name}: {build_sample_value(one, name)}\n" for name, one in needed.items())
+        written += "".join(
+            f"  {name}: {build_sample_of_template_parameter(one, name)}\n" for name, one in needed.items()
+        )
     lines = [f"template {chain[0].label}  {chain[0].file}"]
     if first.description:
         lines += ["", first.description.strip()]
@@ -38,7 +44,7 @@ def render_template_page(templates: TemplateSet, team: str, label: str) -> str:
         lines += ["", "parameters"]
         for name, (one, _) in known.items():
             about = f". {one.description.strip()}" if one.description else ""
-            lines.append(f"  {name:{width}}  {describe_parameter(one)}{about}")
+            lines.append(f"  {name:{width}}  {describe_job_template_parameter(one)}{about}")
     if first.expect:
         lines += ["", "scaling efficiency measured elsewhere"]
         for entry in first.expect:
@@ -46,7 +52,7 @@ def render_template_page(templates: TemplateSet, team: str, label: str) -> str:
             lines.append(f"  {who}: {entry.efficiency}, {entry.source}")
     lines += ["", "a spec", *(f"  {line}" for line in written.splitlines())]
     document, _ = load_document(written.encode(), "example.yaml")
-    use = fill_template(templates, team, document)[0] if document is not None else None
+    use = fill_job_template(templates, team, document)[0] if document is not None else None
     if use is not None:
         job = {key: item for key, item in use.document.value.items() if key not in ("apiVersion", "kind")}
         lines += ["", "is the same as", *(f"  {line}" for line in _format_job_yaml(job).splitlines())]

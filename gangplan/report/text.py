@@ -10,9 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from gangplan.findings import Finding, Location, find_worst_severity, sort_findings
-from gangplan.report.changes import suggest_changes
+from gangplan.report.changes import suggest_first_changes_for_findings
 from gangplan.report.escape import escape_log_line, is_plain_log_line
-from gangplan.report.model import Report, describe_checked, describe_counts, describe_waiver, format_title
+from gangplan.report.model import (
+    Report,
+    describe_waiver,
+    format_check_summary,
+    format_severity_counts,
+    format_title,
+)
 from gangplan.rules.model import Severity
 
 # A function that returns the source line of a place, or None if there is none to show.
@@ -37,18 +43,18 @@ def whole_text(report: Report, colour: bool = False, line: ExcerptReader | None 
     """Return findings, the changes to make first, and the summary."""
     return (
         text_report(report.findings, colour, line)
-        + format_first_steps(report.findings)
-        + f"{describe_checked(report)}\n"
+        + format_suggested_first_changes(report.findings)
+        + f"{format_check_summary(report)}\n"
     )
 
 
-def format_first_steps(findings: Sequence[Finding]) -> str:
+def format_suggested_first_changes(findings: Sequence[Finding]) -> str:
     """Return an empty line and a line per change that resolves several findings; empty without such a
     change."""
     lines = [
         f"{change.words}: {escape_log_line(str(change.places[0]))}"
         f"{' and others' if len(change.places) > 1 else ''}: {escape_log_line(change.help)}\n"
-        for change in suggest_changes(findings)
+        for change in suggest_first_changes_for_findings(findings)
     ]
     return "".join(["\n", *lines]) if lines else ""
 
@@ -62,7 +68,7 @@ def format_rule_reasons(findings: Sequence[Finding]) -> str:
 
 def summary(findings: Sequence[Finding]) -> str:
     """Return how many findings there are of each severity: "2 errors, 1 warning"."""
-    return describe_counts(findings)
+    return format_severity_counts(findings)
 
 
 def _compute_findings_rank(group: list[Finding]) -> tuple[int, str]:
@@ -99,7 +105,7 @@ def _render_finding_lines(finding: Finding, colour: bool, line: ExcerptReader | 
         level = _apply_ansi_style(level, f"1;{_COLOURS[finding.severity]}")
     lines = [f"{escape_log_line(str(finding.where))}: {level} {escape_log_line(format_title(finding))}"]
     if line is not None:
-        lines += _render_source_excerpt(finding.where, line(finding.where), colour)
+        lines += _render_source_excerpt_with_carets(finding.where, line(finding.where), colour)
     if help:
         lines.append(f"  help: {escape_log_line(help)}")
     if finding.waiver is not None:
@@ -107,7 +113,7 @@ def _render_finding_lines(finding: Finding, colour: bool, line: ExcerptReader | 
     return "\n".join(lines)
 
 
-def _render_source_excerpt(where: Location, text: str | None, colour: bool) -> list[str]:
+def _render_source_excerpt_with_carets(where: Location, text: str | None, colour: bool) -> list[str]:
     """Return the line at fault, and carets below the word or value."""
     if text is None or not where.column or where.column > _WIDEST:
         return []

@@ -87,21 +87,24 @@ class _Field:
         yield Delta(kind, path, old, new, total, example, len(self.pairs))
 
 
-def compare_renderings(before: Result, after: Result, cluster: str) -> Upgrade:
+def compare_cluster_renderings(before: Result, after: Result, cluster: str) -> Upgrade:
     """Return the differences of one cluster."""
     upgrade = Upgrade()
     fields: dict[tuple[str, str], _Field] = {}
-    old, new = _collect_cluster_texts(before, cluster), _collect_cluster_texts(after, cluster)
+    old, new = (
+        _collect_rendered_texts_of_cluster(before, cluster),
+        _collect_rendered_texts_of_cluster(after, cluster),
+    )
     for name in sorted({*old, *new}):
-        _compare_files(name, old.get(name, ""), new.get(name, ""), upgrade, fields)
+        _compare_upgraded_files(name, old.get(name, ""), new.get(name, ""), upgrade, fields)
     upgrade.deltas = [
         delta for kind, path in sorted(fields) for delta in fields[kind, path].deltas(kind, path)
     ]
-    upgrade.renamed = _find_renamed_runs(before, after, cluster)
+    upgrade.renamed = _find_runs_renamed_by_upgrade(before, after, cluster)
     return upgrade
 
 
-def _collect_cluster_texts(result: Result, cluster: str) -> dict[str, str]:
+def _collect_rendered_texts_of_cluster(result: Result, cluster: str) -> dict[str, str]:
     """Return the texts of a cluster by a name that stays the same: for a run, its team and job."""
     runs = {run.path: run for run in result.runs if run.cluster == cluster}
     texts: dict[str, str] = {}
@@ -118,7 +121,7 @@ def _format_team_job_label(run: PlannedRun) -> str:
     return f"{run.unit.job.team}/{run.unit.job.name}"
 
 
-def _compare_files(
+def _compare_upgraded_files(
     name: str, old: str, new: str, upgrade: Upgrade, fields: dict[tuple[str, str], _Field]
 ) -> None:
     before, after = _load_objects_by_name(old), (_load_objects_by_name(new) if new != old else None)
@@ -166,7 +169,7 @@ def _find_changed_leaves(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any,
             yield path, was, now
 
 
-def _find_renamed_runs(before: Result, after: Result, cluster: str) -> list[Renamed]:
+def _find_runs_renamed_by_upgrade(before: Result, after: Result, cluster: str) -> list[Renamed]:
     old = {_format_team_job_label(run): run for run in before.runs if run.cluster == cluster}
     found = []
     for run in sorted(after.runs, key=_format_team_job_label):

@@ -17,9 +17,9 @@ def resolve_site(workspace: Workspace, cluster_name: str) -> Site:
     site = _resolve_site(workspace, cluster_name)
     if not workspace.sweeps:
         return site
-    from gangplan.resolve.sweeps import add_sweeps_to_site  # few workspaces have sweeps
+    from gangplan.resolve.sweeps import resolve_site_with_sweeps  # few workspaces have sweeps
 
-    return add_sweeps_to_site(site, workspace, cluster_name)
+    return resolve_site_with_sweeps(site, workspace, cluster_name)
 
 
 def resolve_tenants(workspace: Workspace, cluster_name: str) -> list[Tenant]:

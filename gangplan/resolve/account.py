@@ -8,7 +8,7 @@ from gangplan.rules.specs import SERVICE_ACCOUNT_UNKNOWN, TOKEN_MOUNTED
 from gangplan.spec.declare import suggest_known_or_new
 
 
-def resolve_account(context: JobResolution) -> tuple[str, bool]:
+def resolve_service_account(context: JobResolution) -> tuple[str, bool]:
     """Return the account that the spec names, if the team may use it, and whether its token is mounted.
 
     Otherwise return gangplan's own account.

@@ -25,7 +25,9 @@ _OFFLINE = re.compile(r"(?:.*_)?OFFLINE=(?:1|true|yes|on)|WANDB_MODE=(?:offline|
 _LOOPBACK = ("localhost", "127.", "::1", "0.0.0.0")  # as users write them, not what listens
 
 
-def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Iterable[EnvVar]) -> None:
+def check_spec_env_urls_against_egress(
+    context: JobResolution, egress: Sequence[Egress], env: Iterable[EnvVar]
+) -> None:
     """Check the URLs that the spec sets in its environment.
 
     Variables of the cluster and the team are for all of their runs, and some of those reach the URLs. A named
@@ -40,8 +42,8 @@ def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Itera
     if any(_OFFLINE.fullmatch(f"{name}={value}") for name, value in known.items()):
         return
     for name, value in own.items():
-        url = _parse_external_url(value)
-        if url is None or name.upper() in _PROXIES or not _is_closed(url, egress):
+        url = _parse_external_url_in_spec(value)
+        if url is None or name.upper() in _PROXIES or not _resolve_whether_posture_closes_url(url, egress):
             continue
         may = f"reaches only {', '.join(sorted(open_to))}" if open_to else "reaches no address outside it"
         context.report(
@@ -52,7 +54,7 @@ def check_addresses(context: JobResolution, egress: Sequence[Egress], env: Itera
         )
 
 
-def _parse_external_url(value: str) -> SplitResult | None:
+def _parse_external_url_in_spec(value: str) -> SplitResult | None:
     """Return the URL of another host that is known before the run, or None for anything else."""
     try:
         url = urlsplit(value.strip())
@@ -64,7 +66,7 @@ def _parse_external_url(value: str) -> SplitResult | None:
     return None if host.startswith(_LOOPBACK) or re.search(r"[\s$(){}]", host) else url
 
 
-def _is_closed(url: SplitResult, egress: Sequence[Egress]) -> bool:
+def _resolve_whether_posture_closes_url(url: SplitResult, egress: Sequence[Egress]) -> bool:
     if not egress:
         return True
     literal = parse_literal_address(url.geturl())

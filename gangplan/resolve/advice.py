@@ -12,22 +12,22 @@ from dataclasses import replace
 from gangplan.findings import Finding
 from gangplan.rules.core import SPEC_TYPE
 from gangplan.spec.declare import suggest_known_or_new
-from gangplan.spec.phrases import is_reference, quote_value
+from gangplan.spec.phrases import is_reference, quote_spec_value
 from gangplan.workspace import ClusterFile, TeamFile, Workspace
 
 
 def add_known_names(findings: Sequence[Finding], workspace: Workspace, team: str) -> list[Finding]:
     """Return the findings about a team's spec, with helps that list what exists."""
-    return [_add_finding_advice(one, workspace, team) for one in findings]
+    return [_add_workspace_names_to_finding(one, workspace, team) for one in findings]
 
 
-def _add_finding_advice(finding: Finding, workspace: Workspace, team: str) -> Finding:
+def _add_workspace_names_to_finding(finding: Finding, workspace: Workspace, team: str) -> Finding:
     clusters = [one for one in workspace.clusters.values() if team in one.spec.teams]
     clue, given = finding.clue, finding.clue.given
     begin, asked = clue.gpu
     if asked:
         models = _list_gpu_models(clusters)
-        like = models_meant(asked, models)
+        like = find_gpu_models_meant(asked, models)
         return replace(finding, help=f"{begin}gpu: {{model: {_join_with_or(like)}}}.") if like else finding
     if not isinstance(given, str) or not given:
         return finding
@@ -35,17 +35,17 @@ def _add_finding_advice(finding: Finding, workspace: Workspace, team: str) -> Fi
     if path == ("gpu",) and finding.rule == SPEC_TYPE:
         return _suggest_gpu_block(finding, given, clusters)
     if path == ("gpu", "model") and is_form:
-        return _suggest_gpu_model(finding, given, clusters)
+        return _suggest_gpu_model_to_resolve(finding, given, clusters)
     if path[-1:] == ("image",) and is_form and is_reference(given):
-        return _suggest_catalog_images(finding, given, workspace)
+        return _suggest_resolvable_images(finding, given, workspace)
     if path == ("checkpoint", "to") and is_form and given[0] == "/" and team in workspace.teams:
-        return _suggest_checkpoint_claim(finding, given, workspace.teams[team])
+        return _suggest_team_checkpoint_claim(finding, given, workspace.teams[team])
     if path[:-1] == ("network", "egress") and is_form:
-        return _suggest_egress_endpoints(finding, given, clusters)
+        return _suggest_resolvable_endpoints(finding, given, clusters)
     return finding
 
 
-def _suggest_checkpoint_claim(finding: Finding, folder: str, team: TeamFile) -> Finding:
+def _suggest_team_checkpoint_claim(finding: Finding, folder: str, team: TeamFile) -> Finding:
     """Suggest the claim that the folder is in: one that all workers may write to."""
     claims = (
         name
@@ -55,7 +55,7 @@ def _suggest_checkpoint_claim(finding: Finding, folder: str, team: TeamFile) -> 
     return replace(finding, help=f"Write checkpoint: {{to: {next(claims, 'CLAIM')}, path: {folder}}}.")
 
 
-def _suggest_catalog_images(finding: Finding, written: str, workspace: Workspace) -> Finding:
+def _suggest_resolvable_images(finding: Finding, written: str, workspace: Workspace) -> Finding:
     """Suggest catalog entries whose name occurs in the reference, else those that share a word with it."""
     images = workspace.catalog.images if workspace.catalog else {}
     words = [word for word in re.split(r"[^a-z0-9]+", written.lower()) if word]
@@ -80,7 +80,7 @@ def _suggest_gpu_block(finding: Finding, written: str, clusters: Sequence[Cluste
     models = _list_gpu_models(clusters)
     if not models or written in models:
         return finding
-    like = models_meant(written, models)
+    like = find_gpu_models_meant(written, models)
     help = (
         f"Write gpu: {{model: {_join_with_or(like)}}}."
         if like
@@ -89,18 +89,22 @@ def _suggest_gpu_block(finding: Finding, written: str, clusters: Sequence[Cluste
     return replace(finding, help=help)
 
 
-def _suggest_gpu_model(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+def _suggest_gpu_model_to_resolve(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
     models = _list_gpu_models(clusters)
     if not models or written in models:
         return finding
-    message = f"gpu.model is {quote_value(written)}, and no cluster of the team has GPUs called {quote_value(written)}"
-    return replace(finding, message=message, help=suggest_models(written, models, clusters[0].document.file))
+    message = f"gpu.model is {quote_spec_value(written)}, and no cluster of the team has GPUs called {quote_spec_value(written)}"
+    return replace(
+        finding,
+        message=message,
+        help=suggest_resolvable_gpu_models(written, models, clusters[0].document.file),
+    )
 
 
-def suggest_models(written: str, models: Iterable[str], file: str) -> str:
+def suggest_resolvable_gpu_models(written: str, models: Iterable[str], file: str) -> str:
     """Return a help with the models that the spelling may mean, else all; `file` is the cluster's."""
     there = sorted(models)
-    like = models_meant(written, there)
+    like = find_gpu_models_meant(written, there)
     return (
         f"Write model: {_join_with_or(like)}."
         if like
@@ -108,7 +112,7 @@ def suggest_models(written: str, models: Iterable[str], file: str) -> str:
     )
 
 
-def models_meant(written: str, models: Iterable[str]) -> list[str]:
+def find_gpu_models_meant(written: str, models: Iterable[str]) -> list[str]:
     """Return the models that a shorter or different spelling may mean; none if it is itself a model."""
     there = sorted(models)
     own = re.sub(r"[^a-z0-9]", "", written.lower().replace("nvidia", "").replace("amd", ""))
@@ -116,12 +120,12 @@ def models_meant(written: str, models: Iterable[str]) -> list[str]:
     return [] if written in like else like
 
 
-def _suggest_egress_endpoints(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
+def _suggest_resolvable_endpoints(finding: Finding, written: str, clusters: Sequence[ClusterFile]) -> Finding:
     """Suggest names of endpoints, which cluster files define, for a host."""
     offered = sorted({name for one in clusters for name in one.spec.egress})
     name = re.sub(r"[^a-z0-9]+", "-", written.lower()).strip("-")
     of = ", ".join(one.document.file for one in clusters[:2])
-    message = f"network.egress takes names of endpoints, and {quote_value(written)} is not one"
+    message = f"network.egress takes names of endpoints, and {quote_spec_value(written)} is not one"
     help = f"Write {_join_with_or(offered)}" if offered else "None is offered"
     new = f"its owner adds {name}: [{{cidr: 10.20.0.0/16, ports: [443]}}] under egress: in {of}"
     return replace(finding, message=message, help=f"{help}; or {new}." if clusters else finding.help)

@@ -9,9 +9,9 @@ from gangplan.model.job import Job, Origin
 from gangplan.model.pods import AwaitedJob, RunDependencies
 from gangplan.resolve.client import resolve_client_image
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.handed_on import check_passed_on_claims, check_passed_on_regimes
+from gangplan.resolve.handed_on import check_claims_passed_to_later_job, check_regimes_of_data_passed_on
 from gangplan.resolve.order import Order, OrderedJob, order_of
-from gangplan.resolve.schedule import find_schedule_backend
+from gangplan.resolve.schedule import resolve_schedule_backend
 from gangplan.rules.after import (
     AFTER_CYCLE,
     AFTER_ELSEWHERE,
@@ -30,27 +30,27 @@ _STATES = {
 }
 
 
-def engine_of(cluster: Cluster) -> str:
+def resolve_run_order_engine(cluster: Cluster) -> str:
     """Return what creates runs after others: job, tekton or kfp; empty if nothing does."""
     if cluster.schedules is None or cluster.schedules.client is None:
         return ""
     if cluster.pipelines is not None:
         return cluster.pipelines.engine
-    return "job" if find_schedule_backend(cluster) == "cronjob" else ""
+    return "job" if resolve_schedule_backend(cluster) == "cronjob" else ""
 
 
-def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+def resolve_awaited_jobs(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     """Return the job with the runs that it comes after, and report findings about them."""
     context.origins["after"] = Origin("spec", context.where("after"))
     if not job.is_active:
         return job  # nothing is created, and existing runs go on
-    engine = engine_of(context.cluster.spec)
+    engine = resolve_run_order_engine(context.cluster.spec)
     if not engine:
         message = f"nothing on cluster {context.cluster.name} creates runs once others are complete"
         help = "Remove after, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
         context.report(AFTER_NOT_OFFERED, context.where("after", key=True), message, help)
         return job
-    for place, message, help in _find_waiting_obstacles(job):
+    for place, message, help in _find_obstacles_to_awaiting_jobs(job):
         context.report(AFTER_UNUSABLE, context.where(place, key=True), message, help)
     order = order_of(workspace, context.team.name)
     cycle = order.cycle(context.spec.source.stem)
@@ -66,13 +66,13 @@ def add_after(context: JobResolution, workspace: Workspace, job: Job) -> Job:
             context.report(
                 AFTER_UNUSABLE, context.where("after", index), f"{name} is named twice", "Remove one."
             )
-        elif one := _resolve_awaited_job(context, order, job, engine, name, index):
+        elif one := _resolve_job_named_in_after(context, order, job, engine, name, index):
             found.append(one)
     client, uid, gid = resolve_client_image(context, "after")
     return replace(job, after=RunDependencies(tuple(found), engine, client, uid, gid))
 
 
-def _find_waiting_obstacles(job: Job) -> Iterator[tuple[str, str, str]]:
+def _find_obstacles_to_awaiting_jobs(job: Job) -> Iterator[tuple[str, str, str]]:
     """Yield why runs of this job cannot wait for others, as field, message and help."""
     if job.backend.name != "trainjob":
         message = f"only TrainJobs can be created after other runs, but here runs are {job.backend.kind}s"
@@ -86,7 +86,7 @@ def _find_waiting_obstacles(job: Job) -> Iterator[tuple[str, str, str]]:
         yield "after", message, help
 
 
-def _resolve_awaited_job(
+def _resolve_job_named_in_after(
     context: JobResolution, order: Order, job: Job, engine: str, name: str, index: int
 ) -> AwaitedJob | None:
     """Return one of the runs that it waits for, or None if it cannot wait for it."""
@@ -117,15 +117,15 @@ def _resolve_awaited_job(
         if not step.clusters:
             return None
         if engine == "job":
-            _report_elsewhere(context, step, index)
+            _report_after_entry_on_other_cluster(context, step, index)
             return None
         cluster = step.clusters[0]
-    check_passed_on_claims(context, step, cluster, index)
-    check_passed_on_regimes(context, job, step, index)
+    check_claims_passed_to_later_job(context, step, cluster, index)
+    check_regimes_of_data_passed_on(context, job, step, index)
     return AwaitedJob(step.job, step.file.file, cluster)
 
 
-def _report_elsewhere(context: JobResolution, step: OrderedJob, index: int) -> None:
+def _report_after_entry_on_other_cluster(context: JobResolution, step: OrderedJob, index: int) -> None:
     here = context.cluster.name
     message = (
         f"{step.job} runs on {' and '.join(step.clusters)}, and this run would wait on {here},"

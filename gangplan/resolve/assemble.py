@@ -8,17 +8,17 @@ from typing import NamedTuple
 from gangplan.model.backend import TRAINJOB
 from gangplan.model.job import Egress, Job, Origin, Posture, PulledImage, Resources
 from gangplan.model.profiles import PLAIN_TIMEOUT_S
-from gangplan.resolve.account import resolve_account
+from gangplan.resolve.account import resolve_service_account
 from gangplan.resolve.cloud import resolve_run_identity
 from gangplan.resolve.compliance import Compliance
 from gangplan.resolve.config_maps import resolve_run_files
-from gangplan.resolve.containers import check_container_names
+from gangplan.resolve.containers import check_side_container_names
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.launcher import LauncherPod
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.resolve.queue import resolve_queue
 from gangplan.resolve.seldom import (
     AfterLosses,
@@ -26,7 +26,7 @@ from gangplan.resolve.seldom import (
     resolve_roles_if_any,
     resolve_steps_if_any,
 )
-from gangplan.resolve.tiers import describe_support
+from gangplan.resolve.tiers import describe_catalog_image_support
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.spec.job import Mpi
 from gangplan.spec.namespaces import namespace_of
@@ -68,10 +68,10 @@ def assemble_job(context: JobResolution, parts: JobParts) -> Job:
     spec, team = context.spec.spec, context.team.spec
     if spec.retired:
         context.origins["retired"] = Origin("spec", context.where("retired"))
-    platform, mpi = resolve_platform(context.cluster), spec.mpi or Mpi()
+    platform, mpi = resolve_platform_of_cluster_file(context.cluster), spec.mpi or Mpi()
     offered = [one.name for one in platform.backends]
     name = spec.name or _resolve_job_name(context)
-    service_account, mounts_token = resolve_account(context)
+    service_account, mounts_token = resolve_service_account(context)
     queue, files = resolve_queue(context), resolve_run_files(context)
     image, placement, shape, data = parts.image, parts.placement, parts.shape, parts.data
     near, apart = resolve_neighbours_if_any(context, placement)
@@ -139,12 +139,12 @@ def assemble_job(context: JobResolution, parts: JobParts) -> Job:
         near=near,
         apart=apart,
         files=files,
-        containers=check_container_names(context, shape.containers, placement.fabric.access),
+        containers=check_side_container_names(context, shape.containers, placement.fabric.access),
         made_of=spec.backend or (offered[0] if offered else TRAINJOB.name),
         pools=placement.alike,
         trial=context.spec.trial,
         template=context.spec.template,
-        support=describe_support(context.catalog, image.name, image.framework, gpu),
+        support=describe_catalog_image_support(context.catalog, image.name, image.framework, gpu),
         origins=context.origins,
         pulled=context.pulled,
     )
@@ -164,12 +164,12 @@ def _resolve_job_name(context: JobResolution) -> str:
             SPEC_FILE_NAME,
             context.where(),
             f"file name '{stem}' is not a valid job name: use lower-case letters, digits and '-', starting with a letter",
-            _suggest_file_rename(context.spec.source.file, stem),
+            _suggest_spec_file_rename(context.spec.source.file, stem),
         )
     return stem
 
 
-def _suggest_file_rename(file: str, stem: str) -> str:
+def _suggest_spec_file_rename(file: str, stem: str) -> str:
     """Return how to rename a file whose name is not valid for a job, or else what to add."""
     name = convert_to_name(DNS_LABEL, stem)
     if not name:

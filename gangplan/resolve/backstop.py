@@ -8,7 +8,7 @@ cluster file states a cap of its own, which checks compare with that amount.
 from __future__ import annotations
 
 from gangplan.model.backend import BACKENDS
-from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
+from gangplan.model.quantity import Quantity, parse_cpu, parse_memory_quantity
 from gangplan.model.site import ContainerBounds
 from gangplan.records import dataclass
 from gangplan.resolve.quota import ResourceQuantities, list_gpu_resources
@@ -19,7 +19,7 @@ from gangplan.spec.queues import HardQuota, TeamQueue
 
 # The requests of a container that states none: a debug container, never a worker, which states its own.
 DEFAULT_CPU = parse_cpu(1)
-DEFAULT_MEMORY = parse_memory("1Gi")
+DEFAULT_MEMORY = parse_memory_quantity("1Gi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,13 @@ class Backstop:
 def resolve_namespace_limits(cluster: Cluster, team: TeamQueue, most: ResourceQuantities) -> Backstop:
     """Return the bounds of a team's namespace whose queue can give at most `most` of each resource."""
     hard = {
-        f"requests.{resource}": amount for resource, amount in _add_run_creator_room(cluster, most).items()
+        f"requests.{resource}": amount
+        for resource, amount in _resolve_limits_with_run_creators(cluster, most).items()
     }
-    hard |= {f"requests.{resource}": cap for resource, cap in caps_of(cluster, team.hard_quota).items()}
+    hard |= {
+        f"requests.{resource}": cap
+        for resource, cap in resolve_team_caps_of_cluster_file(cluster, team.hard_quota).items()
+    }
     if team.hard_quota is not None:
         hard |= {storage_of(name): cap for name, cap in team.hard_quota.storage.items()}
     objects = cluster.limits.objects
@@ -64,7 +68,7 @@ def storage_of(storage_class: str) -> str:
     return f"{storage_class}.storageclass.storage.k8s.io/requests.storage"
 
 
-def _add_run_creator_room(cluster: Cluster, most: ResourceQuantities) -> ResourceQuantities:
+def _resolve_limits_with_run_creators(cluster: Cluster, most: ResourceQuantities) -> ResourceQuantities:
     """Return the most that a queue gives, plus the pods that create scheduled runs.
 
     Those must start even when the whole quota is in use.
@@ -77,12 +81,12 @@ def _add_run_creator_room(cluster: Cluster, most: ResourceQuantities) -> Resourc
 
     room = {
         CPU_RESOURCE: parse_cpu(POD_CPU) * MAX_STARTS_TOGETHER,
-        MEMORY_RESOURCE: parse_memory(POD_MEMORY) * MAX_STARTS_TOGETHER,
+        MEMORY_RESOURCE: parse_memory_quantity(POD_MEMORY) * MAX_STARTS_TOGETHER,
     }
     return {name: amount + room[name] if name in room else amount for name, amount in most.items()}
 
 
-def caps_of(cluster: Cluster, hard: HardQuota | None) -> ResourceQuantities:
+def resolve_team_caps_of_cluster_file(cluster: Cluster, hard: HardQuota | None) -> ResourceQuantities:
     """Return the caps that a cluster file states for a team, by resource."""
     caps: ResourceQuantities = {}
     if hard is None:

@@ -83,7 +83,7 @@ def _list_bucket_mount_origins(context: JobResolution, name: str) -> PartOrigins
 S3_URL = "S3_URL"
 
 
-def build_bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
+def resolve_bucket_env(name: str, connection: Connection) -> tuple[EnvVar, ...]:
     """Return the address and keys of a bucket as AWS tools and SDKs read them, and its URL as S3_URL."""
 
     def said(*fields: str) -> Origins:

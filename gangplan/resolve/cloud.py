@@ -18,7 +18,7 @@ from gangplan.workspace import ClusterFile, TeamFile
 METADATA_SERVER = "metadata-server"
 
 
-def identity_of(cluster: Cluster, name: str, team: Team) -> CloudIdentity | None:
+def resolve_team_cloud_identity(cluster: Cluster, name: str, team: Team) -> CloudIdentity | None:
     """Return the identity of a team in the cluster's cloud; the cluster's file may override the team's."""
     answers = cluster.workload_identity
     if answers is None:
@@ -40,10 +40,10 @@ def resolve_run_identity(context: JobResolution) -> CloudIdentity | None:
     """Return the identity of a run's pods: the team's, unless the run has another service account."""
     if context.spec.spec.service_account not in (None, TRAINING_ACCOUNT):
         return None
-    return identity_of(context.cluster.spec, context.team.name, context.team.spec)
+    return resolve_team_cloud_identity(context.cluster.spec, context.team.name, context.team.spec)
 
 
-def find_identity_endpoints(context: JobResolution) -> dict[str, Location]:
+def resolve_cloud_identity_endpoints(context: JobResolution) -> dict[str, Location]:
     """Return the cluster's endpoints that a run with an identity must reach, with where each is named."""
     cluster = context.cluster
     answers = cluster.spec.workload_identity
@@ -62,7 +62,7 @@ def build_metadata_egress(identity: CloudIdentity | None) -> tuple[Egress, ...]:
     return tuple(Egress(METADATA_SERVER, cidr, (), ports) for cidr, ports in METADATA_SERVERS)
 
 
-def check_cluster_identities(cluster: ClusterFile) -> Iterator[Finding]:
+def check_cluster_cloud_identities(cluster: ClusterFile) -> Iterator[Finding]:
     """Check that pods can exchange the webhook's tokens, and that identities are of the cluster's cloud."""
     answers = cluster.spec.workload_identity
     if answers is not None:
@@ -93,7 +93,7 @@ def check_cluster_identities(cluster: ClusterFile) -> Iterator[Finding]:
             )
 
 
-def check_team_identity(
+def check_team_cloud_identity(
     team: TeamFile, clusters: list[ClusterFile], unread: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
     """Report an identity in a cloud that no cluster of the team has; unreadable cluster files may have it."""

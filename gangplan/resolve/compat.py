@@ -18,7 +18,7 @@ from gangplan.model.support import (
     SUPPORTED_TOOLS,
     TRAINER_LINES,
     can_work_together,
-    find_nearest_line,
+    find_nearest_version_line,
     list_kueue_lines,
     list_trainer_lines,
     parse_line_key,
@@ -103,7 +103,7 @@ def _check_version_line(
     )
 
 
-def _check_kueue_trainer_pair(asked: _Asked) -> Iterable[Finding]:
+def _check_kueue_trainer_compatibility(asked: _Asked) -> Iterable[Finding]:
     """Check that Trainer reads what Kueue writes into a TrainJob (kueue#11931, kueue#14722)."""
     platform = asked.platform
     trainer, kueue = platform.trainer.line, platform.kueue.line if platform.kueue else ""
@@ -115,13 +115,13 @@ def _check_kueue_trainer_pair(asked: _Asked) -> Iterable[Finding]:
         f"{TRAINER_LINES[trainer].override_field}, so runs would be admitted and stay suspended forever"
     )
     help = (
-        f"With Trainer {trainer} use Kueue {find_nearest_line(kueue, list_kueue_lines(trainer))}; "
+        f"With Trainer {trainer} use Kueue {find_nearest_version_line(kueue, list_kueue_lines(trainer))}; "
         f"with Kueue {kueue} use Trainer {either(list_trainer_lines(kueue))}."
     )
     yield Finding(VERSION_PAIR, asked.cluster.document.where(("versions", "kueue")), message, help)
 
 
-def _check_jobset_version(asked: _Asked) -> Iterable[Finding]:
+def _check_jobset_trainer_compatibility(asked: _Asked) -> Iterable[Finding]:
     """Check that JobSet is of the line that Trainer is built for, whose fields Trainer's CRD copies."""
     trainer, jobset = asked.platform.trainer.line, asked.platform.jobset.line
     if (
@@ -177,7 +177,7 @@ def _check_network_plugin(asked: _Asked) -> Iterable[Finding]:
         yield Finding(CNI_DEPRECATED, where, message, "Move the cluster to ovn-kubernetes before upgrading.")
 
 
-def _check_gang_scheduling(asked: _Asked) -> Iterable[Finding]:
+def _check_gang_scheduler_compatibility(asked: _Asked) -> Iterable[Finding]:
     """Check that what starts the pods of a run together is installed, and fits the environment."""
     spec, document = asked.cluster.spec, asked.cluster.document
     if spec.gang == "kueue" and asked.platform.kueue is None:
@@ -259,11 +259,11 @@ def _check_openshift_monitoring(asked: _Asked) -> Iterable[Finding]:
 
 CHECKS: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
     _check_component_versions,
-    _check_kueue_trainer_pair,
-    _check_jobset_version,
+    _check_kueue_trainer_compatibility,
+    _check_jobset_trainer_compatibility,
     _check_openshift_version,
     _check_network_plugin,
-    _check_gang_scheduling,
+    _check_gang_scheduler_compatibility,
     _check_gpu_operator,
     _check_tool_versions,
     _check_openshift_monitoring,

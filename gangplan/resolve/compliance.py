@@ -52,9 +52,9 @@ def resolve_compliance(context: JobResolution) -> Compliance:
         where = context.cluster.document.where(("teams", team.name, "compliance"))
         context.origins["compliance"] = Origin(f"cluster {context.cluster.name}", where)
     for name in sorted(asked):
-        _check_policy_pack_enforced(context, name, asked[name], f"the data falls under {name}")
+        _check_policy_pack_enforces_regime(context, name, asked[name], f"the data falls under {name}")
     if spec.residency:
-        _check_policy_pack_enforced(
+        _check_policy_pack_enforces_regime(
             context, RESIDENCY, context.where("residency"), f"the data must stay in {spec.residency}"
         )
     names = _list_dataset_names(context)
@@ -72,7 +72,7 @@ def _list_dataset_names(context: JobResolution) -> tuple[str, ...]:
     return tuple(sorted({*spec.data, *checkpoint}))
 
 
-def _check_policy_pack_enforced(context: JobResolution, pack: str, where: Location, why: str) -> None:
+def _check_policy_pack_enforces_regime(context: JobResolution, pack: str, where: Location, why: str) -> None:
     cluster = context.cluster
     if pack in cluster.spec.policies.packs:
         return

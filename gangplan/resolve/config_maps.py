@@ -20,7 +20,7 @@ def resolve_config_mounts(context: JobResolution) -> list[Mount]:
     """Return a mount for each entry of `files`, and report ConfigMaps that the team does not declare."""
     declared, found = context.team.spec.config_maps, list[Mount]()
     taken: set[str] = set()
-    keys = keys_of(context.spec.files)
+    keys = resolve_config_map_keys(context.spec.files)
     job = context.spec.spec.name or context.spec.source.stem
     for name, path in context.spec.spec.files.items():
         if name.startswith(SPEC_FOLDER_PREFIX):
@@ -31,11 +31,17 @@ def resolve_config_mounts(context: JobResolution) -> list[Mount]:
             found.append(replace(own, origins=origins))
             continue
         if name not in declared:
-            _report_unknown_config_map(context, name)
+            _report_config_map_unknown_to_team(context, name)
         why = "ConfigMaps are mounted for reading, by their declared names"
         origins = {**list_named_origins(("files", name), f"ConfigMap {name}", why)}
         found.append(
-            Mount(_choose_volume_name(name, taken), path, config_map=name, read_only=True, origins=origins)
+            Mount(
+                _choose_config_map_volume_name(name, taken),
+                path,
+                config_map=name,
+                read_only=True,
+                origins=origins,
+            )
         )
     return found
 
@@ -45,7 +51,7 @@ def resolve_run_files(context: JobResolution) -> tuple[SpecFolderFile, ...]:
     files, spec = context.spec.files, context.spec.source.file
     return tuple(
         SpecFolderFile(key, resolve_spec_file(spec, name), files[name])
-        for name, key in keys_of(files).items()
+        for name, key in resolve_config_map_keys(files).items()
     )
 
 
@@ -54,7 +60,7 @@ def map_name(job: str) -> str:
     return f"{job}-{HASH_PLACEHOLDER}-files"
 
 
-def keys_of(names: Iterable[str]) -> dict[str, str]:
+def resolve_config_map_keys(names: Iterable[str]) -> dict[str, str]:
     """Return a valid key for each file (Kubernetes v1.34, IsConfigMapKey)."""
     found: dict[str, str] = {}
     for name in names:
@@ -65,7 +71,7 @@ def keys_of(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _report_unknown_config_map(context: JobResolution, name: str) -> None:
+def _report_config_map_unknown_to_team(context: JobResolution, name: str) -> None:
     declared = context.team.spec.config_maps
     beside = f"{context.spec.source.file.rpartition('/')[0]}/{name}"
     help = context.near(name, declared, "config_maps")
@@ -75,7 +81,7 @@ def _report_unknown_config_map(context: JobResolution, name: str) -> None:
     context.report(CONFIG_MAP_UNKNOWN, context.where("files", name, key=True), message, help)
 
 
-def _choose_volume_name(name: str, taken: set[str]) -> str:
+def _choose_config_map_volume_name(name: str, taken: set[str]) -> str:
     """Return a volume name without dots, of at most 63 characters (Kubernetes v1.34, ValidateVolumes)."""
     base = f"files-{name}".replace(".", "-")[:60].rstrip("-")
     volume = next(one for one in (base, *(f"{base}-{n}" for n in range(2, 40))) if one not in taken)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.model.fabric import FabricAccess
 from gangplan.model.job import Origin, PulledImage, SideContainer
-from gangplan.model.quantity import parse_cpu, parse_memory
+from gangplan.model.quantity import parse_cpu, parse_memory_quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.image import resolve_catalog_image
 from gangplan.resolve.misfit import WorkerShape
@@ -19,7 +19,7 @@ from gangplan.spec.pods import PodContainer as Asked
 
 # The requests of a sidecar, unless the spec states them. A setup container has the program's requests: it
 # ends before the program starts, so the pod requests no more.
-CPU, MEMORY = parse_cpu("500m"), parse_memory("512Mi")
+CPU, MEMORY = parse_cpu("500m"), parse_memory_quantity("512Mi")
 # The container that the program runs in, which Trainer finds by this name.
 PROGRAM = "node"
 
@@ -42,7 +42,7 @@ def _resolve_side_containers(
     spec = context.spec.spec
     for is_sidecar, kind, asked in ((False, "setup", spec.setup), (True, "sidecars", spec.sidecars)):
         for index, one in enumerate(asked):
-            reference = _resolve_container_image(context, image, kind, index, one)
+            reference = _resolve_side_container_image(context, image, kind, index, one)
             if reference is None:
                 continue
             yield SideContainer(
@@ -58,7 +58,7 @@ def _resolve_side_containers(
             )
 
 
-def _resolve_container_image(
+def _resolve_side_container_image(
     context: JobResolution, image: PulledImage | None, kind: str, index: int, one: Asked
 ) -> str | None:
     """Return the image to pull, or None if it is unknown or not allowed."""
@@ -75,7 +75,7 @@ def _resolve_container_image(
     return None
 
 
-def check_container_names(
+def check_side_container_names(
     context: JobResolution, containers: tuple[SideContainer, ...], access: FabricAccess
 ) -> tuple[SideContainer, ...]:
     """Return the containers; report equal names in a pod (Kubernetes v1.34, validateInitContainers)."""

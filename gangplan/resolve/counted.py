@@ -11,7 +11,7 @@ from gangplan.model.quantity import Quantity
 from gangplan.model.site import FlavorQuota, QuotaAmount, Site, SiteQueue
 
 
-def convert_site_quotas(site: Site) -> Site:
+def resolve_counted_site_quotas(site: Site) -> Site:
     """Return the site with the quotas to render: outputs of transformations replace their inputs."""
     manager = site.manager
     if manager.counts_as_written:
@@ -21,23 +21,33 @@ def convert_site_quotas(site: Site) -> Site:
         site,
         covered=covered,
         queues=tuple(
-            replace(one, quotas=tuple(_convert_flavor_quota(quota, covered, manager) for quota in one.quotas))
+            replace(
+                one,
+                quotas=tuple(_resolve_counted_flavor_quota(quota, covered, manager) for quota in one.quotas),
+            )
             for one in site.queues
         ),
-        sweeps=tuple(_convert_sweep_queue(one, covered, manager) for one in site.sweeps),
+        sweeps=tuple(_resolve_counted_sweep_queue(one, covered, manager) for one in site.sweeps),
         cohorts=tuple(
-            replace(one, quotas=tuple(_convert_flavor_quota(quota, covered, manager) for quota in one.quotas))
+            replace(
+                one,
+                quotas=tuple(_resolve_counted_flavor_quota(quota, covered, manager) for quota in one.quotas),
+            )
             for one in site.cohorts
         ),
     )
 
 
-def _convert_sweep_queue(one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings) -> SiteQueue:
+def _resolve_counted_sweep_queue(
+    one: SiteQueue, covered: tuple[str, ...], manager: ManagerSettings
+) -> SiteQueue:
     """Return the queue of a sweep with counted quotas; its quota of pods does not change."""
     quotas = tuple(
         replace(counts, amounts=(*counts.amounts, quota.amounts[-1]))
         for quota in one.quotas
-        for counts in [_convert_flavor_quota(replace(quota, amounts=quota.amounts[:-1]), covered, manager)]
+        for counts in [
+            _resolve_counted_flavor_quota(replace(quota, amounts=quota.amounts[:-1]), covered, manager)
+        ]
     )
     return replace(one, quotas=quotas, covered=(*covered, one.covered[-1]))
 
@@ -51,9 +61,7 @@ def list_counted_resources(names: Iterable[str], manager: ManagerSettings) -> tu
     return (*(name for name in known if name not in gone), *outputs)
 
 
-def convert_to_counted_amounts(
-    amounts: Mapping[str, Quantity], manager: ManagerSettings
-) -> dict[str, Quantity]:
+def resolve_counted_amounts(amounts: Mapping[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
     """Convert amounts of nodes' resources to the amounts that quotas count."""
     covered = list_counted_resources(amounts, manager)
     made = dict.fromkeys(covered, 0) | {name: amounts[name].nano for name in covered if name in amounts}
@@ -66,12 +74,12 @@ def convert_to_counted_amounts(
     }
 
 
-def _convert_flavor_quota(
+def _resolve_counted_flavor_quota(
     quota: FlavorQuota, covered: tuple[str, ...], manager: ManagerSettings
 ) -> FlavorQuota:
-    nominal = convert_to_counted_amounts({one.resource: one.nominal for one in quota.amounts}, manager)
+    nominal = resolve_counted_amounts({one.resource: one.nominal for one in quota.amounts}, manager)
     borrow, lend = (
-        convert_to_counted_amounts(
+        resolve_counted_amounts(
             {one.resource: limit for one in quota.amounts if (limit := getattr(one, field))}, manager
         )
         for field in ("borrow", "lend")

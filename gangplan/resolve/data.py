@@ -7,13 +7,17 @@ from dataclasses import replace
 
 from gangplan.findings import Location
 from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, ScratchSpace, ValueOrigin
-from gangplan.resolve.buckets import build_bucket_env, can_mount_as_folder, resolve_bucket_mount
+from gangplan.resolve.buckets import can_mount_as_folder, resolve_bucket_env, resolve_bucket_mount
 from gangplan.resolve.config_maps import resolve_config_mounts
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data_plan import DataPlan, list_claim_origins
-from gangplan.resolve.mounts import check_mounts, check_workdir
+from gangplan.resolve.data_plan import DataPlan, list_claim_mount_origins
+from gangplan.resolve.mounts import check_requested_mounts, check_requested_workdir
 from gangplan.resolve.scratch import resolve_scratch_env, resolve_scratch_mount
-from gangplan.resolve.secrets import check_reserved_env, check_secret_names, resolve_secrets
+from gangplan.resolve.secrets import (
+    check_reserved_names_in_spec_env,
+    check_secret_names_in_spec_env,
+    resolve_secrets,
+)
 from gangplan.resolve.variables import merge_env_layers
 from gangplan.rules.core import SPEC_VALUE
 from gangplan.rules.specs import (
@@ -27,7 +31,7 @@ from gangplan.rules.specs import (
 from gangplan.spec.team import Claim, Connection
 
 
-def resolve_data(
+def resolve_job_data(
     context: JobResolution, image: PulledImage | None, workers: int, scratch: ScratchSpace | None = None
 ) -> DataPlan:
     """Return the mounts, environment and endpoint names of the job."""
@@ -36,8 +40,8 @@ def resolve_data(
         _resolve_dataset(context, plan, name, target, workers, image)
     _resolve_checkpoint(context, plan, workers, image)
     resolve_secrets(context, plan)
-    check_reserved_env(context)
-    check_secret_names(context)
+    check_reserved_names_in_spec_env(context)
+    check_secret_names_in_spec_env(context)
     plan.mounts.extend(resolve_config_mounts(context))
     plan.mounts.extend(resolve_scratch_mount(context, scratch))
     if context.spec.spec.volumes:
@@ -46,11 +50,11 @@ def resolve_data(
         plan.mounts.extend(resolve_volume_mounts(context))
     plan.env |= resolve_scratch_env(context, scratch)
     if context.spec.spec.model is not None:
-        from gangplan.resolve.registered import build_model_env  # few jobs register one
+        from gangplan.resolve.registered import resolve_registered_model_env  # few jobs register one
 
-        plan.env |= build_model_env(context.spec.spec.model)
-    check_mounts(context, plan.mounts, image)
-    check_workdir(context, image)
+        plan.env |= resolve_registered_model_env(context.spec.spec.model)
+    check_requested_mounts(context, plan.mounts, image)
+    check_requested_workdir(context, image)
     return plan
 
 
@@ -68,16 +72,18 @@ def _resolve_dataset(
     claim, connection = team.claims.get(name), team.connections.get(name)
     if connection is not None:
         if target == "env":
-            _add_s3_env(context, plan, name, connection, ValueOrigin("spec", ("data", name), is_key=True))
+            _add_s3_env_of_connection(
+                context, plan, name, connection, ValueOrigin("spec", ("data", name), is_key=True)
+            )
             return
         if can_mount_as_folder(connection):
-            _mount_bucket_directly(context, plan, name, connection, target, image, where)
+            _resolve_direct_bucket_mount(context, plan, name, connection, target, image, where)
             return
-        if _is_made(context, name, connection):
-            _mount_bucket_by_claim(context, plan, name, connection, target, workers, asked)
+        if _is_bucket_volume_in_cluster_file(context, name, connection):
+            _resolve_bucket_mount_by_claim(context, plan, name, connection, target, workers, asked)
             return
         if connection.claim is None:
-            _report_folder(context, name, connection, target)
+            _report_connection_without_claim(context, name, connection, target)
             return
         name, claim = connection.claim, team.claims.get(connection.claim)
     if claim is None:
@@ -97,10 +103,10 @@ def _resolve_dataset(
             f"Write {name}: /data.",
         )
         return
-    _mount_claim(context, plan, name, claim, target, workers, asked)
+    _resolve_claim_mount(context, plan, name, claim, target, workers, asked)
 
 
-def _is_made(context: JobResolution, name: str, connection: Connection) -> bool:
+def _is_bucket_volume_in_cluster_file(context: JobResolution, name: str, connection: Connection) -> bool:
     """Return whether the cluster's file defines a PersistentVolume for a bucket."""
     if name not in context.cluster.spec.teams[context.team.name].persistent_volumes:
         return False
@@ -109,7 +115,7 @@ def _is_made(context: JobResolution, name: str, connection: Connection) -> bool:
     return is_bucket(connection)
 
 
-def _mount_bucket_by_claim(
+def _resolve_bucket_mount_by_claim(
     context: JobResolution,
     plan: DataPlan,
     name: str,
@@ -121,10 +127,12 @@ def _mount_bucket_by_claim(
     """Mount a bucket through the claim that gangplan creates for it."""
     from gangplan.resolve.persistent import build_bucket_claim
 
-    _mount_claim(context, plan, name, build_bucket_claim(connection), path, workers, asked)
+    _resolve_claim_mount(context, plan, name, build_bucket_claim(connection), path, workers, asked)
 
 
-def _report_folder(context: JobResolution, name: str, connection: Connection, target: str) -> None:
+def _report_connection_without_claim(
+    context: JobResolution, name: str, connection: Connection, target: str
+) -> None:
     """Report a connection that is to be mounted as a folder but has no claim."""
     kind = {
         "s3": "an S3 connection",
@@ -140,7 +148,7 @@ def _report_folder(context: JobResolution, name: str, connection: Connection, ta
     )
 
 
-def _mount_bucket_directly(
+def _resolve_direct_bucket_mount(
     context: JobResolution,
     plan: DataPlan,
     name: str,
@@ -155,7 +163,7 @@ def _mount_bucket_directly(
     plan.egress.setdefault(connection.endpoint_name, place if connection.egress else where)
 
 
-def _mount_claim(
+def _resolve_claim_mount(
     context: JobResolution,
     plan: DataPlan,
     name: str,
@@ -181,7 +189,7 @@ def _mount_claim(
         )
     volume = f"claim-{name}"[:63].rstrip("-")
     mount = Mount(volume, path, claim.claim_name or name, read_only=read_only, single=not shared)
-    plan.mounts.append(replace(mount, origins=list_claim_origins(context, name, asked)))
+    plan.mounts.append(replace(mount, origins=list_claim_mount_origins(context, name, asked)))
 
 
 def _describe_claim_holder(claim: Claim) -> str:
@@ -193,7 +201,7 @@ def _describe_claim_holder(claim: Claim) -> str:
     return "pod" if "ReadWriteOncePod" in claim.access_modes else "node"
 
 
-def _add_s3_env(
+def _add_s3_env_of_connection(
     context: JobResolution, plan: DataPlan, name: str, connection: Connection, asked: ValueOrigin
 ) -> None:
     """Add the variables of a bucket.
@@ -226,16 +234,16 @@ def _add_s3_env(
             f"'{name}' and '{plan.connection}' have different addresses or keys, and a program's environment holds only one",
             "Use one of them in this spec, or ask for a claim that exposes the other bucket as files.",
         )
-    for one in build_bucket_env(name, connection):
+    for one in resolve_bucket_env(name, connection):
         plan.env.setdefault(one.name, replace(one, origins=(*one.origins, asked.aside())))
 
 
-def _report_read_only(context: JobResolution, name: str, where: Location) -> None:
+def _report_read_only_checkpoint_claim(context: JobResolution, name: str, where: Location) -> None:
     context.report(
         CLAIM_READ_ONLY,
         where,
         f"checkpoints cannot be written to claim '{name}': it is read-only",
-        _suggest_writable_claims(context.team.spec.claims, context.team.spec.connections),
+        _suggest_writable_team_claims(context.team.spec.claims, context.team.spec.connections),
     )
 
 
@@ -250,21 +258,21 @@ def _resolve_checkpoint(
     place: Origins = (ValueOrigin("spec", ("checkpoint", "path")),)
     connection, claim = team.connections.get(asked.to), team.claims.get(asked.to)
     if connection is not None and can_mount_as_folder(connection):
-        _mount_bucket_directly(context, plan, asked.to, connection, asked.path, image, where)
+        _resolve_direct_bucket_mount(context, plan, asked.to, connection, asked.path, image, where)
         directory = f"{asked.path}/{job}"
-    elif connection is not None and _is_made(context, asked.to, connection):
+    elif connection is not None and _is_bucket_volume_in_cluster_file(context, asked.to, connection):
         if connection.read_only:
-            _report_read_only(context, asked.to, where)
-        _mount_bucket_by_claim(context, plan, asked.to, connection, asked.path, workers, target)
+            _report_read_only_checkpoint_claim(context, asked.to, where)
+        _resolve_bucket_mount_by_claim(context, plan, asked.to, connection, asked.path, workers, target)
         directory = f"{asked.path}/{job}"
     elif connection is not None:
-        _add_s3_env(context, plan, asked.to, connection, target)
+        _add_s3_env_of_connection(context, plan, asked.to, connection, target)
         place = tuple(ValueOrigin("team", ("connections", asked.to, one)) for one in ("bucket", "prefix"))
         directory = f"s3://{connection.bucket}/{connection.prefix}".rstrip("/") + f"/{job}"
     elif claim is not None:
         if claim.read_only or set(claim.access_modes) == {"ReadOnlyMany"}:
-            _report_read_only(context, asked.to, where)
-        _mount_claim(context, plan, asked.to, claim, asked.path, workers, target)
+            _report_read_only_checkpoint_claim(context, asked.to, where)
+        _resolve_claim_mount(context, plan, asked.to, claim, asked.path, workers, target)
         directory = f"{asked.path}/{job}"
     else:
         context.report(
@@ -285,7 +293,7 @@ def _resolve_checkpoint(
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
 
 
-def _suggest_writable_claims(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
+def _suggest_writable_team_claims(claims: Mapping[str, Claim], connections: Iterable[str]) -> str:
     """Return a help with the claims and connections that checkpoints can be written to."""
     names = [
         name

@@ -27,7 +27,7 @@ def list_named_origins(path: tuple[str, ...], what: str, why: str) -> PartOrigin
     return {"mountPath": (ValueOrigin("spec", path),), "": (asked, ValueOrigin("", because=why))}
 
 
-def list_claim_origins(context: JobResolution, claim: str, asked: ValueOrigin) -> PartOrigins:
+def list_claim_mount_origins(context: JobResolution, claim: str, asked: ValueOrigin) -> PartOrigins:
     """Return the origins of a claim's mount, or of a bucket's through the claim that gangplan creates."""
     team, around = context.team.spec, list[ValueOrigin]()
     is_made = claim in context.cluster.spec.teams[context.team.name].persistent_volumes

@@ -15,12 +15,16 @@ def resolve_other_devices(context: JobResolution) -> tuple[tuple[str, Quantity],
     for field, value in (("disk", spec.disk), ("hugePages", spec.huge_pages), ("devices", spec.devices)):
         if value:
             context.origins[field] = Origin("spec", context.where(field))
-    _check_pages(context)
-    devices = {name: count for name, count in spec.devices.items() if _is_other(context, name, count)}
+    _check_requested_huge_pages(context)
+    devices = {
+        name: count
+        for name, count in spec.devices.items()
+        if _is_neither_gpu_nor_rdma_device(context, name, count)
+    }
     return tuple(key_by_resource(spec.disk, spec.huge_pages, devices).items())
 
 
-def _check_pages(context: JobResolution) -> None:
+def _check_requested_huge_pages(context: JobResolution) -> None:
     """Check that huge pages are whole.
 
     The API server refuses a part of a page (validateResourceRequirements, Kubernetes v1.34).
@@ -37,7 +41,7 @@ def _check_pages(context: JobResolution) -> None:
             )
 
 
-def _is_other(context: JobResolution, resource: str, count: int) -> bool:
+def _is_neither_gpu_nor_rdma_device(context: JobResolution, resource: str, count: int) -> bool:
     """Return whether a device is neither a GPU nor an RDMA device.
 
     Those have fields of their own, which know models and networks.

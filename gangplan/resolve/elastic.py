@@ -13,7 +13,7 @@ from gangplan.model.frameworks import ELASTIC_VARIABLES
 from gangplan.model.job import ElasticLimits, Origin, PulledImage
 from gangplan.model.version import parse_version
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.losses import suggest_checkpoint_target
+from gangplan.resolve.losses import suggest_team_checkpoint_target
 from gangplan.rules.elastic import ELASTIC_CHECKPOINT, ELASTIC_UNUSABLE
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.job import Elastic as Asked
@@ -33,7 +33,7 @@ def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elasti
     asked, spec = context.spec.spec.elastic, context.spec.spec
     if asked is None:
         return None
-    for place, message, help in _find_elastic_problems(context, image):
+    for place, message, help in _find_elastic_torch_problems(context, image):
         context.report(ELASTIC_UNUSABLE, context.where(*place), message, help)
     for name in ELASTIC_VARIABLES:
         for block in (("env",), ("secrets", "env")):
@@ -46,12 +46,12 @@ def resolve_elastic(context: JobResolution, image: PulledImage | None) -> Elasti
             ELASTIC_CHECKPOINT,
             context.where("elastic"),
             "whenever a worker leaves or comes back, all ranks start again; without a checkpoint, from the beginning",
-            f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}}, and load CHECKPOINT_DIR when the program starts.",
+            f"Add checkpoint: {{to: {suggest_team_checkpoint_target(context)}}}, and load CHECKPOINT_DIR when the program starts.",
         )
     return ElasticLimits(asked.min, asked.max, asked.restarts)
 
 
-def _find_elastic_problems(
+def _find_elastic_torch_problems(
     context: JobResolution, image: PulledImage | None
 ) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     spec, cluster = context.spec.spec, context.cluster

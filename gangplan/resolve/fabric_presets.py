@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.spec.fabrics import Fabric, merge_models
+from gangplan.spec.fabrics import Fabric, merge_spec_models
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def complete_fabric(stated: Fabric) -> Fabric:
     """Return a fabric completed with the values of its preset; its own values take precedence."""
     if stated.preset is None:
         return stated
-    return merge_models(_load_fabric_preset(stated.preset), stated)
+    return merge_spec_models(_load_fabric_preset(stated.preset), stated)
 
 
 @cache

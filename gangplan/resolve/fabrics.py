@@ -15,10 +15,10 @@ from gangplan.model.fabric import (
     GivenByFabrics,
 )
 from gangplan.model.job import EnvVar, ValueOrigin
-from gangplan.model.quantity import Quantity, parse_cpu, parse_memory
+from gangplan.model.quantity import Quantity, parse_cpu, parse_memory_quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.fabric_presets import complete_fabric
-from gangplan.resolve.image import apply_mirrors, is_trusted
+from gangplan.resolve.image import apply_mirrors, is_image_registry_trusted
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.rules.fabrics import CAPABILITY_IDLE, FABRIC_NODE_SHARED, FABRIC_SCC, HOST_ACCESS_REFUSED
 from gangplan.rules.specs import POOL_NO_FIT, REGISTRY_UNTRUSTED
@@ -30,7 +30,7 @@ from gangplan.spec.nodes import NodePool, key_by_resource
 # The prefix of names of volumes, so that none is the name of a claim or secret.
 PREFIX = "fabric-"
 # The requests of a setup or sidecar container, unless its fabric states them.
-CPU, MEMORY = parse_cpu("500m"), parse_memory("512Mi")
+CPU, MEMORY = parse_cpu("500m"), parse_memory_quantity("512Mi")
 
 
 def resolve_fabric_access(cluster: Cluster, pool: NodePool) -> FabricAccess:
@@ -56,14 +56,14 @@ def resolve_fabric_access(cluster: Cluster, pool: NodePool) -> FabricAccess:
         env=tuple(sorted(fabric.env.items())),
         annotations=tuple(sorted(fabric.annotations.items())),
         volumes=tuple(volumes.values()),
-        mounts=tuple(_list_fabric_mounts(fabric, seen)),
+        mounts=tuple(_resolve_fabric_mounts(fabric, seen)),
         containers=(
             *(
-                _build_fabric_container(cluster, fabric, name, one, False)
+                _resolve_fabric_container(cluster, fabric, name, one, False)
                 for name, one in fabric.setup.items()
             ),
             *(
-                _build_fabric_container(cluster, fabric, name, one, True)
+                _resolve_fabric_container(cluster, fabric, name, one, True)
                 for name, one in fabric.sidecars.items()
             ),
         ),
@@ -71,7 +71,7 @@ def resolve_fabric_access(cluster: Cluster, pool: NodePool) -> FabricAccess:
     )
 
 
-def collect_given_by_fabrics(cluster: Cluster) -> GivenByFabrics:
+def collect_access_of_pool_fabrics(cluster: Cluster) -> GivenByFabrics:
     """Return what the fabrics of all node pools give, without duplicates."""
     every = [resolve_fabric_access(cluster, pool) for pool in cluster.node_pools.values()]
     open_volumes = {
@@ -89,7 +89,7 @@ def collect_given_by_fabrics(cluster: Cluster) -> GivenByFabrics:
     )
 
 
-def _list_fabric_mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[FabricMount]:
+def _resolve_fabric_mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[FabricMount]:
     """Yield mounts of the fabric's volumes, sorted by name; checks report volumes that do not exist."""
     for name, path in sorted(places.items()):
         folder = fabric.host_paths.get(name)
@@ -97,7 +97,7 @@ def _list_fabric_mounts(fabric: Fabric, places: Mapping[str, str]) -> Iterator[F
             yield FabricMount(f"{PREFIX}{name}", path, bool(folder and folder.read_only))
 
 
-def _build_fabric_container(
+def _resolve_fabric_container(
     cluster: Cluster, fabric: Fabric, name: str, stated: ContainerSpec, is_sidecar: bool
 ) -> FabricSideContainer:
     repository, at, digest = (stated.image or "").partition("@")
@@ -106,7 +106,7 @@ def _build_fabric_container(
         image=f"{apply_mirrors(repository, cluster)}{at}{digest}",
         command=stated.command,
         env=tuple(sorted(stated.env.items())),
-        mounts=tuple(_list_fabric_mounts(fabric, stated.mounts)),
+        mounts=tuple(_resolve_fabric_mounts(fabric, stated.mounts)),
         capabilities=tuple(dict.fromkeys(stated.capabilities)),
         is_root=stated.root,
         is_privileged=stated.privileged,
@@ -125,14 +125,14 @@ def check_fabric_access(
     """
     if not access.name:
         return
-    _check_pod_security_level(context, access)
-    _check_worker_alone_on_node(context, access, pool, shape)
-    _check_room_for_sidecars(context, access, pool, shape)
-    _check_openshift_scc(context, access)
-    _check_idle_capabilities(context, access, uid)
+    _check_pod_security_level_for_fabric(context, access)
+    _check_fabric_worker_has_own_node(context, access, pool, shape)
+    _check_room_for_fabric_sidecars(context, access, pool, shape)
+    _check_openshift_scc_of_fabric(context, access)
+    _check_idle_fabric_capabilities(context, access, uid)
     registries = context.cluster.spec.registries
     for one in access.containers:
-        if not is_trusted(one.image, registries):
+        if not is_image_registry_trusted(one.image, registries):
             context.report(
                 REGISTRY_UNTRUSTED,
                 context.where("network", "rdma"),
@@ -142,7 +142,7 @@ def check_fabric_access(
             )
 
 
-def _check_pod_security_level(context: JobResolution, access: FabricAccess) -> None:
+def _check_pod_security_level_for_fabric(context: JobResolution, access: FabricAccess) -> None:
     stated = context.cluster.spec.teams[context.team.name].pod_security
     level = stated.level if stated else SECURITY_LEVELS[0]
     refused = [
@@ -169,7 +169,7 @@ def _join_with_and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _check_worker_alone_on_node(
+def _check_fabric_worker_has_own_node(
     context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape
 ) -> None:
     """Check that a worker has its node to itself if the fabric needs that.
@@ -198,7 +198,7 @@ def _check_worker_alone_on_node(
     )
 
 
-def _check_room_for_sidecars(
+def _check_room_for_fabric_sidecars(
     context: JobResolution, access: FabricAccess, pool: NodePool, shape: WorkerShape
 ) -> None:
     """Check that a worker fits on its node together with the sidecars of the fabric."""
@@ -218,7 +218,7 @@ def _check_room_for_sidecars(
             )
 
 
-def _check_openshift_scc(context: JobResolution, access: FabricAccess) -> None:
+def _check_openshift_scc_of_fabric(context: JobResolution, access: FabricAccess) -> None:
     """Check that the fabric names SecurityContextConstraints that admit its pods on OpenShift.
 
     OpenShift admits pods by them, and nonroot-v2 allows no access to the node.
@@ -233,7 +233,7 @@ def _check_openshift_scc(context: JobResolution, access: FabricAccess) -> None:
         )
 
 
-def _check_idle_capabilities(context: JobResolution, access: FabricAccess, uid: int) -> None:
+def _check_idle_fabric_capabilities(context: JobResolution, access: FabricAccess, uid: int) -> None:
     """Report capabilities that have no effect: programs of non-root users do not get them.
 
     Kubernetes has no ambient capabilities (KEP-2763).

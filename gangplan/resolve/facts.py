@@ -14,9 +14,9 @@ from gangplan.model.fabric import GivenByFabrics
 from gangplan.model.job import Platform
 from gangplan.resolve.backstop import list_allowed_priorities
 from gangplan.resolve.image import resolve_image_reference
-from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.proxy import build_proxy_egress
-from gangplan.resolve.scans import read_scan_results
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
+from gangplan.resolve.proxy import resolve_proxy_egress
+from gangplan.resolve.scans import read_image_scan_results
 from gangplan.spec.catalog import Image
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Regime
@@ -43,28 +43,28 @@ ENCRYPTING_REGIMES = frozenset({"hipaa", "gdpr", "fedramp", "pci-dss"})
 SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
-def list_cluster_facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
+def resolve_cluster_facts_for_policies(workspace: Workspace, cluster_name: str) -> dict[str, str]:
     """Return every fact of a cluster by the name that pack.yaml files use (`{fact: NAME}`)."""
     cluster = workspace.clusters[cluster_name]
-    spec, platform = cluster.spec, resolve_platform(cluster)
+    spec, platform = cluster.spec, resolve_platform_of_cluster_file(cluster)
     teams = {name: workspace.teams[name] for name in sorted(spec.teams) if name in workspace.teams}
-    granted = list(_find_cluster_waivers(workspace, cluster_name, teams))
+    granted = list(_resolve_waiver_facts(workspace, cluster_name, teams))
     return {
         "cluster": cluster_name,
         "deadlineKind": _find_deadline_kind(platform),
-        **_list_stated_facts(spec),
-        **_list_storage_facts(spec, teams),
-        **_list_image_facts(workspace, cluster_name),
-        **_list_priority_facts(spec, teams),
+        **_list_facts_stated_in_cluster_file(spec),
+        **_resolve_storage_facts(spec, teams),
+        **_resolve_image_facts(workspace, cluster_name),
+        **_resolve_priority_facts(spec, teams),
         "scans": ",".join(
-            f"{one.digest}={one.critical}/{one.high}" for one in read_scan_results(workspace.root)
+            f"{one.digest}={one.critical}/{one.high}" for one in read_image_scan_results(workspace.root)
         ),
         "waivers": _join_sorted_values(one for _, one in granted),
         "waiverEnds": _join_sorted_values(f"{day}={one}" for day, one in granted),
     }
 
 
-def _list_stated_facts(spec: Cluster) -> dict[str, str]:
+def _list_facts_stated_in_cluster_file(spec: Cluster) -> dict[str, str]:
     """Return the facts that the cluster's file states directly."""
     audit, egress, given = spec.retention.audit, spec.egress, _collect_fabric_grants(spec)
     return {
@@ -80,26 +80,26 @@ def _list_stated_facts(spec: Cluster) -> dict[str, str]:
         "egressRanges": _join_sorted_values(
             (
                 *(target.cidr for targets in egress.values() for target in targets),
-                *(target.cidr for target in (build_proxy_egress(spec.proxy) if spec.proxy else ())),
+                *(target.cidr for target in (resolve_proxy_egress(spec.proxy) if spec.proxy else ())),
                 *given.node_addresses,
             )
         ),
         "fabricCapabilities": _join_sorted_values(given.capabilities),
         "fabricPaths": _join_sorted_values(given.paths),
         "fabricWritable": _join_sorted_values(given.writable),
-        "ownPools": _list_on_premises_pools(spec),
+        "ownPools": _list_on_premises_pool_labels(spec),
     }
 
 
 def _collect_fabric_grants(spec: Cluster) -> GivenByFabrics:
     if not spec.fabrics:
         return GivenByFabrics()
-    from gangplan.resolve.fabrics import collect_given_by_fabrics  # few clusters have one
+    from gangplan.resolve.fabrics import collect_access_of_pool_fabrics  # few clusters have one
 
-    return collect_given_by_fabrics(spec)
+    return collect_access_of_pool_fabrics(spec)
 
 
-def _list_on_premises_pools(spec: Cluster) -> str:
+def _list_on_premises_pool_labels(spec: Cluster) -> str:
     """Return the labels of each on-premises pool, joined by `&`; empty if the cluster rents no pools."""
     places = {name: pool.location or spec.location for name, pool in spec.node_pools.items()}
     if set(places.values()) != {"on-prem", "cloud"}:
@@ -119,7 +119,7 @@ def _find_deadline_kind(platform: Platform) -> str:
     return TRAINJOB.kind if platform.trainer_line.has_run_deadline else RUNTIME_KIND
 
 
-def _list_storage_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
+def _resolve_storage_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     """Return storage classes that encrypt, and encrypted and single-node claims as NAMESPACE/NAME."""
     claims = [
         (
@@ -135,7 +135,11 @@ def _list_storage_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[st
             name for name, one in spec.storage_classes.items() if one.encrypted
         ),
         "encryptedClaims": _join_sorted_values(
-            [place for place, claim, regimes in claims if _is_encrypted(claim, regimes, spec)]
+            [
+                place
+                for place, claim, regimes in claims
+                if _is_claim_encrypted_on_cluster(claim, regimes, spec)
+            ]
             + _list_encrypted_bucket_claims(spec, teams)
         ),
         "singleClaims": _join_sorted_values(place for place, claim, _ in claims if _is_single(claim)),
@@ -152,7 +156,7 @@ def _list_encrypted_bucket_claims(spec: Cluster, teams: Mapping[str, TeamFile]) 
     ]
 
 
-def _is_encrypted(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:
+def _is_claim_encrypted_on_cluster(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:
     """Return whether a claim is known to be encrypted.
 
     The team declares it, or the storage class of a claim to be created encrypts, or the whole team falls
@@ -170,7 +174,7 @@ def _is_single(claim: Claim) -> bool:
     return not SHARED & set(claim.access_modes)
 
 
-def _list_image_facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
+def _resolve_image_facts(workspace: Workspace, cluster_name: str) -> dict[str, str]:
     """Return the catalog's images as the cluster pulls them: all, those for FIPS mode, and by regime."""
     images = workspace.catalog.images if workspace.catalog else {}
     cluster = workspace.clusters[cluster_name].spec
@@ -196,7 +200,7 @@ def _list_image_builds(image: Image, cluster: Cluster, cluster_name: str) -> lis
     return [today, *(f"{today.partition('@')[0]}@{digest}" for digest in image.earlier)]
 
 
-def _list_priority_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
+def _resolve_priority_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[str, str]:
     """Return the priority classes of the cluster and, as NAMESPACE=CLASS/CLASS, those of each team."""
     own = {
         namespace_of(spec, name, team.spec): "/".join(
@@ -210,7 +214,7 @@ def _list_priority_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict[s
     }
 
 
-def _find_cluster_waivers(
+def _resolve_waiver_facts(
     workspace: Workspace, cluster_name: str, teams: Mapping[str, TeamFile]
 ) -> Iterator[tuple[str, str]]:
     """Yield the waivers that apply here: the last day, and a regex over NAMESPACE/JOB/RULE (RE2)."""

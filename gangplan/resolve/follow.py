@@ -14,11 +14,11 @@ from gangplan.model.cost import compute_max_seconds
 from gangplan.model.duration import format_duration
 from gangplan.model.job import EnvVar, Job, RunSchedule
 from gangplan.model.pods import RUN_NAME_VARIABLE
-from gangplan.model.starts import NoZonesError, find_shortest_gap
+from gangplan.model.starts import NoZonesError, find_shortest_cron_start_gap
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.handed_on import check_passed_on_claims, check_passed_on_regimes
+from gangplan.resolve.handed_on import check_claims_passed_to_later_job, check_regimes_of_data_passed_on
 from gangplan.resolve.order import Order, OrderedJob, order_of
-from gangplan.resolve.schedule import add_schedule, build_run_name_env, find_schedule_backend
+from gangplan.resolve.schedule import build_dated_run_name_env, resolve_schedule, resolve_schedule_backend
 from gangplan.rules.after import AFTER_NEVER
 from gangplan.rules.schedules import SCHEDULE_OVERLAP
 from gangplan.spec.job import Schedule as Asked
@@ -48,7 +48,7 @@ def is_following_schedule(context: JobResolution, workspace: Workspace) -> bool:
     if (
         spec.schedule is not None
         or spec.state != "active"
-        or find_schedule_backend(context.cluster.spec) != "cronjob"
+        or resolve_schedule_backend(context.cluster.spec) != "cronjob"
     ):
         return False
     order = order_of(workspace, context.team.name)
@@ -57,7 +57,9 @@ def is_following_schedule(context: JobResolution, workspace: Workspace) -> bool:
     return any(followed(order, name) for name in spec.after)
 
 
-def add_followed_schedule(context: JobResolution, workspace: Workspace, job: Job, resolve: Resolve) -> Job:
+def resolve_followed_schedule(
+    context: JobResolution, workspace: Workspace, job: Job, resolve: Resolve
+) -> Job:
     """Return the job with the schedule that it follows; report findings. `resolve` resolves other jobs."""
     order, here = order_of(workspace, context.team.name), context.cluster.name
     first: Asked | None = None
@@ -65,7 +67,7 @@ def add_followed_schedule(context: JobResolution, workspace: Workspace, job: Job
     longest = 0
     for index, name in enumerate(dict.fromkeys(context.spec.spec.after)):
         step, asked = order.step(name), followed(order, name)
-        why = _explain_follow_obstacle(step, asked, first, here, name)
+        why = _explain_why_job_cannot_follow(step, asked, first, here, name)
         if why:
             help = "Let all jobs of after follow one schedule on one cluster, or start this one without any."
             context.report(AFTER_NEVER, context.where("after", index), why, help)
@@ -73,24 +75,24 @@ def add_followed_schedule(context: JobResolution, workspace: Workspace, job: Job
         assert step is not None
         first = asked
         names.append(step.job)
-        longest = max(longest, _compute_longest_run(workspace, step, order, here, resolve))
-        check_passed_on_claims(context, step, here, index)
-        check_passed_on_regimes(context, job, step, index)
+        longest = max(longest, _compute_longest_followed_run(workspace, step, order, here, resolve))
+        check_claims_passed_to_later_job(context, step, here, index)
+        check_regimes_of_data_passed_on(context, job, step, index)
     assert first is not None
-    job = add_schedule(context, job, first, "after")
+    job = resolve_schedule(context, job, first, "after")
     if job.schedule is None or not job.is_dated:
         return job
-    _check_gap(context, job, job.schedule, longest)
+    _check_gap_between_followed_runs(context, job, job.schedule, longest)
     env = job.env if any(one.name == RUN_NAME_VARIABLE for one in job.env) else _add_run_name_env(job)
     return replace(job, schedule=replace(job.schedule, follows=tuple(names)), env=env)
 
 
 def _add_run_name_env(job: Job) -> tuple[EnvVar, ...]:
     """Return the job's variables with the name of the run, whose date identifies the night's model."""
-    return tuple(sorted((*job.env, build_run_name_env()), key=lambda one: one.name))
+    return tuple(sorted((*job.env, build_dated_run_name_env()), key=lambda one: one.name))
 
 
-def _explain_follow_obstacle(
+def _explain_why_job_cannot_follow(
     step: OrderedJob | None, asked: Asked | None, first: Asked | None, here: str, name: str
 ) -> str:
     """Return why a run cannot follow those of a job; empty if it can."""
@@ -107,7 +109,7 @@ def _explain_follow_obstacle(
     return ""
 
 
-def _compute_longest_run(
+def _compute_longest_followed_run(
     workspace: Workspace, step: OrderedJob, order: Order, cluster: str, resolve: Resolve
 ) -> int:
     """Return how long a run of a job may take after its start, including the runs that it follows."""
@@ -118,14 +120,16 @@ def _compute_longest_run(
         return own
     before = [one for name in step.after if (one := order.step(name))]
     return own + max(
-        (_compute_longest_run(workspace, one, order, cluster, resolve) for one in before), default=0
+        (_compute_longest_followed_run(workspace, one, order, cluster, resolve) for one in before), default=0
     )
 
 
-def _check_gap(context: JobResolution, job: Job, schedule: RunSchedule, before: int) -> None:
+def _check_gap_between_followed_runs(
+    context: JobResolution, job: Job, schedule: RunSchedule, before: int
+) -> None:
     """Check that the runs of one start, one after the other, end before the next start."""
     try:
-        found = find_shortest_gap(schedule.cron, schedule.time_zone)
+        found = find_shortest_cron_start_gap(schedule.cron, schedule.time_zone)
     except (KeyError, NoZonesError):
         return  # reported where the schedule is written
     gap, mine = found[0] if found else 0, compute_max_seconds(job)

@@ -32,27 +32,27 @@ class _Taken:
     name: str
 
 
-def check_namespaces(workspace: Workspace) -> Iterator[Finding]:
+def check_team_namespaces(workspace: Workspace) -> Iterator[Finding]:
     """Check that a namespace, with its roles, quota and secrets, has one team, and is not the platform's."""
     specs = [cluster.spec for cluster in workspace.clusters.values()]
     platform = {spec.monitoring.namespace for spec in specs if spec.monitoring}
     platform |= {spec.dns.namespace for spec in specs if spec.dns}
     taken: list[_Taken] = []
     for team in workspace.teams.values():
-        found = dict.fromkeys(_list_taken_namespaces(workspace, team))
+        found = dict.fromkeys(_list_namespaces_taken_by_team(workspace, team))
         reserved = [one for one in found if RESERVED_NAMESPACES.fullmatch(one.name) or one.name in platform]
-        yield from map(_refuse_reserved_namespace, {one.where: one for one in reserved}.values())
+        yield from map(_refuse_reserved_team_namespace, {one.where: one for one in reserved}.values())
         if not reserved:
-            yield from _check_namespace_granted(workspace, team)
+            yield from _check_team_namespace_granted(workspace, team)
         taken += [one for one in found if one not in reserved]
     owners: dict[str, str] = {}
     for one in sorted(taken):
         owner = owners.setdefault(one.name, one.team)
         if owner != one.team:
-            yield _refuse_duplicate_namespace(one.where, one.name, owner)
+            yield _refuse_duplicate_team_namespace(one.where, one.name, owner)
 
 
-def _list_taken_namespaces(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
+def _list_namespaces_taken_by_team(workspace: Workspace, team: TeamFile) -> Iterator[_Taken]:
     """Yield every namespace that a team has or asks for."""
     chosen = team.spec.namespace
     where = team.document.where(("namespace",))
@@ -72,17 +72,17 @@ def _list_taken_namespaces(workspace: Workspace, team: TeamFile) -> Iterator[_Ta
         yield _Taken(OWN if chosen == team.name else CHOSEN, team.name, where, chosen)
 
 
-def _refuse_reserved_namespace(one: _Taken) -> Finding:
+def _refuse_reserved_team_namespace(one: _Taken) -> Finding:
     message = f"namespace '{one.name}' belongs to the platform; a team cannot have it"
     return Finding(NAMESPACE_RESERVED, one.where, message, "Choose another name for namespace.")
 
 
-def _refuse_duplicate_namespace(where: Location, namespace: str, owner: str) -> Finding:
+def _refuse_duplicate_team_namespace(where: Location, namespace: str, owner: str) -> Finding:
     message = f"namespace '{namespace}' already belongs to team {owner}"
     return Finding(NAMESPACE_TWICE, where, message, "Give each team a namespace of its own.")
 
 
-def _check_namespace_granted(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
+def _check_team_namespace_granted(workspace: Workspace, team: TeamFile) -> Iterator[Finding]:
     """Report a namespace in team.yaml that is neither the team's own nor granted by a cluster."""
     chosen, where = team.spec.namespace, team.document.where(("namespace",))
     if chosen is None:
@@ -101,12 +101,12 @@ def _check_namespace_granted(workspace: Workspace, team: TeamFile) -> Iterator[F
         and (other.spec.namespace != chosen or chosen in list_own_namespaces(other.name))
     }
     if chosen in others:
-        yield _refuse_duplicate_namespace(where, chosen, others[chosen])
+        yield _refuse_duplicate_team_namespace(where, chosen, others[chosen])
         return
-    yield _refuse_ungranted_namespace(team, chosen, where, refusing)
+    yield _refuse_ungranted_team_namespace(team, chosen, where, refusing)
 
 
-def _refuse_ungranted_namespace(
+def _refuse_ungranted_team_namespace(
     team: TeamFile, chosen: str, where: Location, refusing: list[ClusterFile]
 ) -> Finding:
     message = f"namespace '{chosen}' was not given to team {team.name}: only the platform assigns namespaces"
@@ -126,7 +126,7 @@ def _refuse_ungranted_namespace(
     )
 
 
-def check_regime_coverage(workspace: Workspace) -> Iterator[Finding]:
+def check_team_regime_coverage(workspace: Workspace) -> Iterator[Finding]:
     """Check that a regime of a team on one cluster applies on all, or its data would only have to move."""
     for name, team in workspace.teams.items():
         listed = [one for one in workspace.clusters.values() if name in one.spec.teams]
@@ -144,10 +144,10 @@ def check_regime_coverage(workspace: Workspace) -> Iterator[Finding]:
                     f" {cluster.name}: a run could go where nothing enforces that",
                     f"Write compliance: [{wanted}] at teams.{name} here too, or remove the team from this cluster.",
                 )
-        yield from _check_default_posture(team, listed)
+        yield from _check_team_default_posture(team, listed)
 
 
-def _check_default_posture(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding]:
+def _check_team_default_posture(team: TeamFile, listed: list[ClusterFile]) -> Iterator[Finding]:
     """Yield a finding if the team's default posture is weaker than a cluster requires."""
     posture = team.spec.defaults.posture
     for cluster in listed:

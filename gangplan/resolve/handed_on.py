@@ -19,7 +19,7 @@ def _list_data_names(step: OrderedJob) -> Iterator[str]:
         yield step.spec.checkpoint.to
 
 
-def _find_passed_on_data(context: JobResolution, step: OrderedJob) -> list[str]:
+def _find_data_passed_to_later_job(context: JobResolution, step: OrderedJob) -> list[str]:
     """Return the claims and connections that the earlier job may write and this one names, sorted."""
     spec = context.spec.spec
     mine = {*spec.data, *((spec.checkpoint.to,) if spec.checkpoint else ())}
@@ -32,10 +32,12 @@ def _find_passed_on_data(context: JobResolution, step: OrderedJob) -> list[str]:
     return found
 
 
-def check_passed_on_claims(context: JobResolution, step: OrderedJob, cluster: str, index: int) -> None:
+def check_claims_passed_to_later_job(
+    context: JobResolution, step: OrderedJob, cluster: str, index: int
+) -> None:
     """Report claims passed on from another cluster: a claim of the same name there is another volume."""
     here, claims = context.cluster.name, context.team.spec.claims
-    for name in _find_passed_on_data(context, step):
+    for name in _find_data_passed_to_later_job(context, step):
         if name in claims and cluster != here:
             message = (
                 f"{step.job} writes claim '{name}' on {cluster}, and this run would read the claim of that"
@@ -46,9 +48,9 @@ def check_passed_on_claims(context: JobResolution, step: OrderedJob, cluster: st
             context.report(AFTER_DATA, where or context.where("after", index), message, help)
 
 
-def check_passed_on_regimes(context: JobResolution, job: Job, step: OrderedJob, index: int) -> None:
+def check_regimes_of_data_passed_on(context: JobResolution, job: Job, step: OrderedJob, index: int) -> None:
     """Check that a run has the regimes and the residency of the data that it gets from an earlier job."""
-    names = _find_passed_on_data(context, step)
+    names = _find_data_passed_to_later_job(context, step)
     if not names or step.spec is None:
         return
     what = f"{step.job} hands on '{names[0]}'"

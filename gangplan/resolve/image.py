@@ -63,7 +63,7 @@ def resolve_image(context: JobResolution) -> PulledImage | None:
     mpi = _resolve_mpi_build(context, name, entry, framework)
     if mpi is None and framework in MPI_FRAMEWORKS:
         return None
-    _check_framework_version(context, framework)
+    _check_image_framework_known_to_trainer(context, framework)
     pulled = resolve_catalog_image(context, name, entry, context.origin_of("image", ("image",)))
     if pulled is None:
         return None
@@ -90,7 +90,9 @@ def _resolve_preflight_program(
     return resolve_preflight(context, name, entry, framework)
 
 
-def add_image_needs(context: JobResolution, shape: WorkerShape, name: str | None) -> WorkerShape:
+def resolve_image_needs_of_worker(
+    context: JobResolution, shape: WorkerShape, name: str | None
+) -> WorkerShape:
     """Return the worker with what its image requires of a node: architectures, CUDA, ROCm."""
     entry = context.catalog.images.get(name) if name else None
     if entry is None:
@@ -106,11 +108,11 @@ def add_image_needs(context: JobResolution, shape: WorkerShape, name: str | None
 
 def resolve_catalog_image(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> str | None:
     """Return how the cluster pulls a catalog image that `where` asks for, or None if it must not."""
-    _check_fips_image(context, name, entry, where)
-    _check_image_digest(context, name, entry)
+    _check_image_on_fips_nodes(context, name, entry, where)
+    _check_placeholder_image_digest(context, name, entry)
     context.pulled[name] = _list_image_origins(name, entry, context.cluster.spec, context.cluster.name)
     pulled = resolve_image_reference(entry, context.cluster.spec, context.cluster.name)
-    if is_trusted(pulled, context.cluster.spec.registries):
+    if is_image_registry_trusted(pulled, context.cluster.spec.registries):
         return pulled
     context.report(
         REGISTRY_UNTRUSTED,
@@ -121,7 +123,7 @@ def resolve_catalog_image(context: JobResolution, name: str, entry: ImageSpec, w
     return None
 
 
-def _check_framework_version(context: JobResolution, framework: str) -> None:
+def _check_image_framework_known_to_trainer(context: JobResolution, framework: str) -> None:
     """Check that Trainer knows the framework: older versions drop its policy, and workers never connect."""
     needs = FRAMEWORK_SINCE_TRAINER.get(framework)
     version = context.cluster.spec.versions.trainer
@@ -135,7 +137,7 @@ def _check_framework_version(context: JobResolution, framework: str) -> None:
         )
 
 
-def _check_fips_image(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> None:
+def _check_image_on_fips_nodes(context: JobResolution, name: str, entry: ImageSpec, where: Location) -> None:
     """Check that images on FIPS nodes use validated cryptography, unless a policy pack checks that."""
     cluster = context.cluster.spec
     if not cluster.fips or entry.fips or FIPS_PACK in cluster.policies.packs:
@@ -155,7 +157,7 @@ def _check_fips_image(context: JobResolution, name: str, entry: ImageSpec, where
     )
 
 
-def _check_image_digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
+def _check_placeholder_image_digest(context: JobResolution, name: str, entry: ImageSpec) -> None:
     """Report a digest of zeros, the placeholder for one to be looked up (gangplan import writes it)."""
     own = entry.clusters.get(context.cluster.name)
     if set((own.digest if own and own.digest else entry.digest).removeprefix("sha256:")) != {"0"}:
@@ -217,7 +219,7 @@ def _list_image_origins(name: str, entry: ImageSpec, cluster: Cluster, cluster_n
     )
 
 
-def is_trusted(reference: str, registries: Sequence[str]) -> bool:
+def is_image_registry_trusted(reference: str, registries: Sequence[str]) -> bool:
     """Return whether an image is from one of the registries, with or without a path, or none are stated."""
     repository = reference.partition("@")[0]
     return not registries or any(

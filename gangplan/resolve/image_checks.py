@@ -10,7 +10,7 @@ from gangplan.model.gpu_drivers import CUDA_DRIVERS, ROCM_OF_DRIVER, parse_major
 from gangplan.resolve.image import (
     KNOWN_MPI_MAJORS,
     UNTESTED_MPI_MAJORS,
-    is_trusted,
+    is_image_registry_trusted,
     resolve_image_reference,
 )
 from gangplan.resolve.job import resolve_job, resolve_target_clusters
@@ -69,7 +69,9 @@ IMAGE_RULES = frozenset(
 _IN_TAG = re.compile(r"(?<![a-z])(cuda|rocm)-?([0-9]+\.[0-9]+)")
 
 
-def check_catalog(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
+def check_catalog_entries_on_clusters(
+    workspace: Workspace, catalog: ImageCatalog, document: Document
+) -> Iterator[Finding]:
     """Check the catalog for contradictions, unknown clusters and images that no cluster may pull."""
     builds: dict[tuple[str, str], str] = {}
     for name, image in catalog.images.items():
@@ -90,16 +92,18 @@ def check_catalog(workspace: Workspace, catalog: ImageCatalog, document: Documen
                     IMAGE_CLUSTER_UNKNOWN, place, message, suggest_nearest(cluster, workspace.clusters)
                 )
         if workspace.clusters and not any(
-            is_trusted(resolve_image_reference(image, file.spec, cluster), file.spec.registries)
+            is_image_registry_trusted(
+                resolve_image_reference(image, file.spec, cluster), file.spec.registries
+            )
             for cluster, file in workspace.clusters.items()
         ):
             message = f"no cluster may pull image '{name}': {image.repository} is in none of their registries"
             help = "Mirror it, list its registry where it may be pulled, or remove it."
             yield Finding(IMAGE_NOWHERE, where, message, help)
-        yield from _check_image_versions(name, image, document)
+        yield from _check_catalog_image_versions(name, image, document)
 
 
-def _check_image_versions(name: str, image: Image, document: Document) -> Iterator[Finding]:
+def _check_catalog_image_versions(name: str, image: Image, document: Document) -> Iterator[Finding]:
     for field, known in (("cuda", tuple(CUDA_DRIVERS)), ("rocm", _list_rocm_lines())):
         stated = getattr(image, field)
         if stated and parse_major_minor(stated) not in known:
@@ -132,7 +136,9 @@ def _list_rocm_lines() -> tuple[str, ...]:
     return tuple(sorted(lines, key=lambda line: [int(part) for part in line.split(".")]))
 
 
-def check_spec_images(workspace: Workspace, catalog: ImageCatalog, document: Document) -> Iterator[Finding]:
+def check_catalog_images_used_by_specs(
+    workspace: Workspace, catalog: ImageCatalog, document: Document
+) -> Iterator[Finding]:
     """Yield findings about the images of specs on each cluster, and about unused images."""
     used = {team.spec.defaults.image for team in workspace.teams.values()}
     used |= {cluster.spec.defaults.image for cluster in workspace.clusters.values()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gangplan.model.gpu_drivers import DriverVerdict, judge_cuda_driver, judge_rocm_driver
 from gangplan.model.job import PulledImage
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.tiers import tier_of
+from gangplan.resolve.tiers import catalog_image_tier_of
 from gangplan.rules.images import (
     ARCHITECTURE_MISMATCH,
     CUDA_FORWARD,
@@ -25,7 +25,9 @@ IMAGE_FIT_HELPS = {
 }
 
 
-def driver_verdict(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> DriverVerdict:
+def judge_pool_driver_for_image(
+    pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool
+) -> DriverVerdict:
     """Return what the driver of a pool means for an image; unknown if either is not stated."""
     if pool.gpu is None or pool.gpu.driver is None:
         return DriverVerdict("unknown")
@@ -34,23 +36,25 @@ def driver_verdict(pool: NodePool, cuda: str | None, rocm: str | None, has_compa
     return judge_cuda_driver(cuda, pool.gpu.driver, has_compat) if cuda else DriverVerdict("unknown")
 
 
-def explain_driver_misfit(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> str:
+def explain_pool_driver_misfit(pool: NodePool, cuda: str | None, rocm: str | None, has_compat: bool) -> str:
     """Return why the driver of a pool cannot run an image; empty if it can, or if that is unknown."""
-    verdict = driver_verdict(pool, cuda, rocm, has_compat)
+    verdict = judge_pool_driver_for_image(pool, cuda, rocm, has_compat)
     if verdict.outcome != "refused" or pool.gpu is None:
         return ""
     version = f"CUDA {cuda}" if cuda and not pool.gpu.resource.startswith("amd.com/") else f"ROCm {rocm}"
     return f"its GPU driver is {pool.gpu.driver}, and the image has {version}: {verdict.needs}"
 
 
-def check_image_fit(context: JobResolution, image: PulledImage, name: str, pool: NodePool, gpus: int) -> None:
+def check_image_limitations_on_pool(
+    context: JobResolution, image: PulledImage, name: str, pool: NodePool, gpus: int
+) -> None:
     """Report on an image that runs on the chosen pool, but with limitations."""
     entry = context.catalog.images.get(image.name)
     if entry is None:
         return
     where = context.origin_of("image", ("image",))
     if gpus and pool.gpu is not None:
-        verdict = driver_verdict(pool, entry.cuda, entry.rocm, entry.cuda_compat)
+        verdict = judge_pool_driver_for_image(pool, entry.cuda, entry.rocm, entry.cuda_compat)
         driver = f"pool '{name}' of cluster {context.cluster.name} has driver {pool.gpu.driver}"
         if verdict.outcome == "minor":
             message = (
@@ -61,16 +65,18 @@ def check_image_fit(context: JobResolution, image: PulledImage, name: str, pool:
         elif verdict.outcome == "forward":
             message = f"image '{image.name}': {verdict.needs}, and {driver}: it runs by cuda-compat, on data center GPUs alone"
             context.report(CUDA_FORWARD, where, message, "Look the pair up in NVIDIA's list of base drivers.")
-    _check_tier(context, image, entry, pool if gpus else None)
-    _check_others(context, name, pool)
+    _check_image_tier_on_pool(context, image, entry, pool if gpus else None)
+    _check_side_container_images_on_pool(context, name, pool)
 
 
-def _check_tier(context: JobResolution, image: PulledImage, entry: Image, pool: NodePool | None) -> None:
+def _check_image_tier_on_pool(
+    context: JobResolution, image: PulledImage, entry: Image, pool: NodePool | None
+) -> None:
     wanted = context.catalog.requirements
     if wanted is None or wanted.tier is None:
         return
     model = pool.gpu.model if pool and pool.gpu else None
-    standing = tier_of(context.catalog, entry, image.framework, model)
+    standing = catalog_image_tier_of(context.catalog, entry, image.framework, model)
     if not standing.is_below(wanted.tier):
         return
     on = f"on {model}" if model else "without GPUs"
@@ -85,7 +91,7 @@ def _check_tier(context: JobResolution, image: PulledImage, entry: Image, pool: 
     )
 
 
-def _check_others(context: JobResolution, name: str, pool: NodePool) -> None:
+def _check_side_container_images_on_pool(context: JobResolution, name: str, pool: NodePool) -> None:
     """Check the architectures of setup and sidecar images, which run on the node of the worker."""
     has = pool.processor
     spec = context.spec.spec

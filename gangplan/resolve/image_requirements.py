@@ -24,11 +24,11 @@ def check_catalog_requirements(catalog: ImageCatalog, document: Document) -> lis
     return [
         one
         for name, image in catalog.images.items()
-        for one in _check_image_requirements(name, image, wanted, document)
+        for one in _check_catalog_image_requirements(name, image, wanted, document)
     ]
 
 
-def _check_image_requirements(
+def _check_catalog_image_requirements(
     name: str, image: Image, wanted: Requirements, document: Document
 ) -> Iterator[Finding]:
     where = document.where(("images", name), key=True)
@@ -47,7 +47,7 @@ def _check_image_requirements(
     if image.licence is None:
         message = f"image '{name}' states no licence, and the catalog allows only {allowed}"
         yield Finding(IMAGE_LICENCE, where, message, "Add licence: with an SPDX expression.")
-    elif refused := refused_licences(image.licence, wanted.licences):
+    elif refused := find_refused_spdx_licences(image.licence, wanted.licences):
         message = (
             f"licence {' and '.join(refused)} of image '{name}' is not one that the catalog allows: {allowed}"
         )
@@ -57,7 +57,9 @@ def _check_image_requirements(
         )
 
 
-def find_old_scans(catalog: ImageCatalog, document: Document, today: datetime.date) -> list[Finding]:
+def find_outdated_image_scans(
+    catalog: ImageCatalog, document: Document, today: datetime.date
+) -> list[Finding]:
     """Return findings about scans that are too old on a day."""
     wanted = catalog.requirements
     if wanted is None or wanted.scan_days is None:
@@ -74,7 +76,7 @@ def find_old_scans(catalog: ImageCatalog, document: Document, today: datetime.da
     return found
 
 
-def refused_licences(expression: str, allowed: Collection[str]) -> list[str]:
+def find_refused_spdx_licences(expression: str, allowed: Collection[str]) -> list[str]:
     """Return the licences of an SPDX expression that are not allowed.
 
     In AND every part counts, in OR one allowed part is enough. An unreadable expression is refused as a

@@ -20,7 +20,7 @@ from gangplan.model.support import (
 )
 from gangplan.model.version import parse_version
 from gangplan.records import dataclass
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile
 
@@ -39,21 +39,23 @@ class InstalledComponent:
     decides: tuple[str, ...]
 
 
-def list_components(cluster: ClusterFile) -> list[InstalledComponent]:
+def resolve_cluster_components(cluster: ClusterFile) -> list[InstalledComponent]:
     """Return the components of a cluster in the order of its file.
 
     Components that no run needs are left out unless stated.
     """
-    spec, platform = cluster.spec, resolve_platform(cluster)
+    spec, platform = cluster.spec, resolve_platform_of_cluster_file(cluster)
     return [
-        *_list_core_components(spec, platform),
-        *_find_openshift_component(spec, platform),
-        *_list_tool_components(spec),
-        *_find_gpu_operator_component(spec),
+        *_resolve_components_every_cluster_needs(spec, platform),
+        *_resolve_openshift_component(spec, platform),
+        *_resolve_tool_components(spec),
+        *_resolve_gpu_operator_component(spec),
     ]
 
 
-def _list_core_components(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+def _resolve_components_every_cluster_needs(
+    spec: Cluster, platform: Platform
+) -> Iterator[InstalledComponent]:
     versions = spec.versions
     kubernetes = platform.kubernetes.line
     yield InstalledComponent(
@@ -64,18 +66,20 @@ def _list_core_components(spec: Cluster, platform: Platform) -> Iterator[Install
         (f"schemas and pod security rules of {kubernetes}",),
     )
     if versions.trainer:
-        yield from _list_trainer_components(versions.trainer, spec, platform)
-    yield _build_kueue_component(spec, platform)
+        yield from _resolve_trainer_components(versions.trainer, spec, platform)
+    yield _resolve_kueue_component(spec, platform)
 
 
-def _list_trainer_components(stated: str, spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+def _resolve_trainer_components(
+    stated: str, spec: Cluster, platform: Platform
+) -> Iterator[InstalledComponent]:
     trainer = platform.trainer.line
     yield InstalledComponent(
         "trainer",
         "Trainer",
         stated,
         _judge_version_support(trainer, TRAINER_LINES),
-        tuple(_describe_trainer_line(trainer)),
+        tuple(_describe_trainer_version_line(trainer)),
     )
     pinned = TRAINER_LINES[trainer].jobset.line if trainer in TRAINER_LINES else ""
     jobset = platform.jobset.line
@@ -93,7 +97,7 @@ def _list_trainer_components(stated: str, spec: Cluster, platform: Platform) -> 
     )
 
 
-def _describe_trainer_line(line: str) -> Iterator[str]:
+def _describe_trainer_version_line(line: str) -> Iterator[str]:
     facts = TRAINER_LINES.get(line)
     if facts is None:
         return
@@ -107,7 +111,7 @@ def _describe_trainer_line(line: str) -> Iterator[str]:
         yield "a run cannot be edited"
 
 
-def _build_kueue_component(spec: Cluster, platform: Platform) -> InstalledComponent:
+def _resolve_kueue_component(spec: Cluster, platform: Platform) -> InstalledComponent:
     stated = spec.versions.kueue or ""
     if spec.gang != "kueue":
         return InstalledComponent(
@@ -134,7 +138,7 @@ def _build_kueue_component(spec: Cluster, platform: Platform) -> InstalledCompon
     return InstalledComponent("kueue", "Kueue", stated, "yes" if is_pair else "no", decides)
 
 
-def _find_openshift_component(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
+def _resolve_openshift_component(spec: Cluster, platform: Platform) -> Iterator[InstalledComponent]:
     if platform.openshift is None:
         return
     line = platform.openshift.line
@@ -152,7 +156,7 @@ def _find_openshift_component(spec: Cluster, platform: Platform) -> Iterator[Ins
     )
 
 
-def _list_tool_components(spec: Cluster) -> Iterator[InstalledComponent]:
+def _resolve_tool_components(spec: Cluster) -> Iterator[InstalledComponent]:
     versions = spec.versions
     stated = {"mpiOperator": versions.mpi_operator, "argocd": versions.argocd, "flux": versions.flux}
     for key, text in stated.items():
@@ -170,7 +174,7 @@ def _list_tool_components(spec: Cluster) -> Iterator[InstalledComponent]:
         )
 
 
-def _find_gpu_operator_component(spec: Cluster) -> Iterator[InstalledComponent]:
+def _resolve_gpu_operator_component(spec: Cluster) -> Iterator[InstalledComponent]:
     pools = [name for name, pool in spec.node_pools.items() if pool.gpu and pool.gpu.resource == NVIDIA_GPU]
     stated = spec.versions.gpu_operator or ""
     if pools or stated:

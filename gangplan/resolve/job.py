@@ -22,38 +22,42 @@ from gangplan.resolve.cloud import build_metadata_egress, resolve_run_identity
 from gangplan.resolve.compliance import Compliance, resolve_compliance
 from gangplan.resolve.containers import resolve_containers
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.data import resolve_data
+from gangplan.resolve.data import resolve_job_data
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.devices import resolve_other_devices
-from gangplan.resolve.image import add_image_needs, resolve_image
-from gangplan.resolve.launcher import add_threads, resolve_launcher
+from gangplan.resolve.image import resolve_image, resolve_image_needs_of_worker
+from gangplan.resolve.launcher import add_openmp_thread_env, resolve_launcher
 from gangplan.resolve.limits import (
-    check_grace,
-    check_labels,
-    check_priority,
-    check_timeout,
+    check_priority_against_team_and_cluster,
+    check_requested_grace_period,
+    check_reserved_labels_in_spec,
+    check_timeout_against_team_and_cluster,
     resolve_egress,
     resolve_log_retention,
     resolve_posture,
 )
-from gangplan.resolve.losses import check_checkpoint, check_spot
+from gangplan.resolve.losses import check_job_on_spot_pool, check_long_job_has_checkpoint
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import (
     ChosenPlacement,
-    check_image_on_pool,
+    check_catalog_image_on_pool,
     resolve_gpu_model,
     resolve_placement,
 )
-from gangplan.resolve.proxy import add_proxy
-from gangplan.resolve.scratch import add_scratch_class, check_scratch, resolve_scratch
-from gangplan.resolve.seldom import find_needed_endpoints, resolve_after_losses, resolve_worker_count
-from gangplan.resolve.sense import check_sense
-from gangplan.resolve.slots import resolve_slots
+from gangplan.resolve.proxy import add_proxy_env
+from gangplan.resolve.scratch import add_scratch_storage_class, check_requested_scratch, resolve_scratch
+from gangplan.resolve.seldom import (
+    resolve_after_losses,
+    resolve_endpoints_needed_by_spec,
+    resolve_worker_count,
+)
+from gangplan.resolve.sense import check_requested_amounts_are_plausible
+from gangplan.resolve.slots import resolve_ranks_per_worker
 from gangplan.resolve.targets import resolve_target_clusters as resolve_target_clusters
-from gangplan.resolve.targets import suggest_cluster_entry
-from gangplan.resolve.zones import check_zones
+from gangplan.resolve.targets import suggest_cluster_entry_for_team
+from gangplan.resolve.zones import check_storage_zones_against_pools
 from gangplan.rules.specs import TEAM_NOT_ON_CLUSTER
-from gangplan.waivers import Subject, excuse, list_waived_policies
+from gangplan.waivers import Subject, apply_waivers_to_findings, list_waived_policies
 from gangplan.workspace import Spec, Workspace
 
 
@@ -70,65 +74,65 @@ def resolve_job(workspace: Workspace, spec: Spec, cluster_name: str) -> tuple[Jo
     if spec.source.team not in cluster.spec.teams:
         message = f"team {team.name} has no queue on cluster {cluster_name}"
         others = " or ".join(name for name, one in workspace.clusters.items() if team.name in one.spec.teams)
-        help = f"{suggest_cluster_entry(workspace, team.name, [cluster_name])}{f'; it has one on {others}' if others else ''}."
+        help = f"{suggest_cluster_entry_for_team(workspace, team.name, [cluster_name])}{f'; it has one on {others}' if others else ''}."
         context.report(TEAM_NOT_ON_CLUSTER, context.where("clusters"), message, help)
         return None, context.findings
     if team.spec.is_limited:
-        from gangplan.resolve.there import check_names_on_cluster  # few teams are limited
+        from gangplan.resolve.there import check_spec_names_in_cluster_file  # few teams are limited
 
-        check_names_on_cluster(context)
+        check_spec_names_in_cluster_file(context)
     job = _resolve_unordered_job(context)
     if job is None:
         return None, context.findings
     if spec.spec.schedule is not None:
-        from gangplan.resolve.schedule import add_schedule  # few jobs have one
+        from gangplan.resolve.schedule import resolve_schedule  # few jobs have one
 
-        job = add_schedule(context, job, spec.spec.schedule)
+        job = resolve_schedule(context, job, spec.spec.schedule)
     if spec.spec.after:
-        job = _add_job_order(context, workspace, job)
+        job = _resolve_job_order(context, workspace, job)
     if spec.spec.model is not None:
-        from gangplan.resolve.registered import add_registered_model
+        from gangplan.resolve.registered import resolve_registered_model
 
-        job = add_registered_model(context, workspace, job)
+        job = resolve_registered_model(context, workspace, job)
     subject = Subject.of(job)
-    findings = excuse(context.findings, workspace.waivers, subject)
+    findings = apply_waivers_to_findings(context.findings, workspace.waivers, subject)
     if any(finding.is_error for finding in findings):
         return None, findings
     waived = list_waived_policies(workspace.waivers, subject)
     return replace(job, waived=waived) if waived else job, findings
 
 
-def _add_job_order(context: JobResolution, workspace: Workspace, job: Job) -> Job:
+def _resolve_job_order(context: JobResolution, workspace: Workspace, job: Job) -> Job:
     """Return the job as it comes after others: once, or by their schedule."""
-    from gangplan.resolve.after import add_after
-    from gangplan.resolve.follow import add_followed_schedule, is_following_schedule
+    from gangplan.resolve.after import resolve_awaited_jobs
+    from gangplan.resolve.follow import is_following_schedule, resolve_followed_schedule
 
     if is_following_schedule(context, workspace):
-        return add_followed_schedule(context, workspace, job, resolve_job)
-    return add_after(context, workspace, job)
+        return resolve_followed_schedule(context, workspace, job, resolve_job)
+    return resolve_awaited_jobs(context, workspace, job)
 
 
 def _resolve_unordered_job(context: JobResolution) -> Job | None:
     image = resolve_image(context)
     workers = resolve_worker_count(context)
     gpus: int = context.choose("gpus", DEFAULT_GPUS)
-    slots = resolve_slots(context, gpus, image)
+    slots = resolve_ranks_per_worker(context, gpus, image)
     shape = resolve_containers(context, image, _resolve_worker_shape(context, gpus, image))
     has_launcher = image is not None and image.framework in MPI_FRAMEWORKS
     placement = resolve_placement(context, shape, workers, has_launcher)
-    check_sense(context, shape, workers, slots, image, placement)
+    check_requested_amounts_are_plausible(context, shape, workers, slots, image, placement)
     bounds = _resolve_job_bounds(context, image)
-    check_labels(context)
+    check_reserved_labels_in_spec(context)
     posture = resolve_posture(context)
     _check_spot(context, placement, bounds)
-    data = resolve_data(context, image, workers, add_scratch_class(shape.scratch, placement))
-    check_checkpoint(context, data, bounds.timeout_s)
+    data = resolve_job_data(context, image, workers, add_scratch_storage_class(shape.scratch, placement))
+    check_long_job_has_checkpoint(context, data, bounds.timeout_s)
     egress = _resolve_job_egress(context, data, posture)
     compliance = resolve_compliance(context)
     if image is None or placement is None:
         return None  # after all checks that need neither
-    _check_room(context, shape, workers, placement, compliance, data)
-    add_threads(data, shape.cpu, slots)
+    _check_room_for_job_volumes(context, shape, workers, placement, compliance, data)
+    add_openmp_thread_env(data, shape.cpu, slots)
     resources = _resolve_worker_resources(context, image, placement, shape, data)
     launcher = resolve_launcher(context, image, resources, placement, workers)
     job = assemble_job(
@@ -155,17 +159,19 @@ def _resolve_unordered_job(context: JobResolution) -> Job | None:
 
 def _resolve_job_egress(context: JobResolution, data: DataPlan, posture: Posture) -> tuple[Egress, ...]:
     """Return what the run may connect to, and set proxy variables that agree with it."""
-    egress = resolve_egress(context, {**find_needed_endpoints(context), **data.egress}, posture)
+    egress = resolve_egress(context, {**resolve_endpoints_needed_by_spec(context), **data.egress}, posture)
     egress += build_metadata_egress(resolve_run_identity(context))
-    add_proxy(context, data, egress)
+    add_proxy_env(context, data, egress)
     if context.spec.spec.env:
-        from gangplan.resolve.addresses import check_addresses  # of variables, which few specs have
+        from gangplan.resolve.addresses import (
+            check_spec_env_urls_against_egress,
+        )  # of variables, which few specs have
 
-        check_addresses(context, egress, data.env.values())
+        check_spec_env_urls_against_egress(context, egress, data.env.values())
     return egress
 
 
-def _check_room(
+def _check_room_for_job_volumes(
     context: JobResolution,
     shape: WorkerShape,
     workers: int,
@@ -174,20 +180,20 @@ def _check_room(
     data: DataPlan,
 ) -> None:
     """Check scratch and the other volumes of a pod."""
-    check_scratch(context, shape, workers, placement, compliance.regimes)
+    check_requested_scratch(context, shape, workers, placement, compliance.regimes)
     if context.spec.spec.volumes:
-        from gangplan.resolve.volumes import check_volumes  # few runs have one
+        from gangplan.resolve.volumes import check_volumes_in_spec  # few runs have one
 
-        check_volumes(context, data.mounts, workers, compliance.regimes)
+        check_volumes_in_spec(context, data.mounts, workers, compliance.regimes)
 
 
 def _check_whole_job(context: JobResolution, job: Job) -> None:
     """Check what depends on the job as a whole."""
-    check_zones(context, job)
+    check_storage_zones_against_pools(context, job)
     if job.made_of != TRAINJOB.name or not job.platform.has_trainer:
-        from gangplan.resolve.mpijobs import check_backend  # few runs are MPIJobs
+        from gangplan.resolve.mpijobs import check_job_against_backend  # few runs are MPIJobs
 
-        check_backend(context, job)
+        check_job_against_backend(context, job)
 
 
 def _resolve_worker_shape(context: JobResolution, gpus: int, image: PulledImage | None) -> WorkerShape:
@@ -203,7 +209,7 @@ def _resolve_worker_shape(context: JobResolution, gpus: int, image: PulledImage 
         others=resolve_other_devices(context),
         scratch=resolve_scratch(context),
     )
-    return add_image_needs(context, shape, image.name if image else None)
+    return resolve_image_needs_of_worker(context, shape, image.name if image else None)
 
 
 def _resolve_worker_resources(
@@ -214,7 +220,7 @@ def _resolve_worker_resources(
     data: DataPlan,
 ) -> Resources:
     """Return what a worker requests; for the fabric of its pool add variables, huge pages and findings."""
-    check_image_on_pool(context, image, placement, shape.gpus)
+    check_catalog_image_on_pool(context, image, placement, shape.gpus)
     pool, access, others = placement.node_pool, placement.fabric.access, shape.others_on(placement.node_pool)
     if access.name:
         from gangplan.resolve.fabrics import (
@@ -231,7 +237,7 @@ def _resolve_worker_resources(
 
 def _check_spot(context: JobResolution, placement: ChosenPlacement | None, bounds: JobBounds) -> None:
     if placement is not None:
-        check_spot(context, placement.node_pool, bounds.retries, bounds.priority)
+        check_job_on_spot_pool(context, placement.node_pool, bounds.retries, bounds.priority)
 
 
 def _resolve_job_bounds(context: JobResolution, image: PulledImage | None) -> JobBounds:
@@ -239,9 +245,9 @@ def _resolve_job_bounds(context: JobResolution, image: PulledImage | None) -> Jo
     grace_s: int = context.choose("grace_period", DEFAULT_GRACE_S)
     retries: int = context.choose("retries", DEFAULT_RETRIES)
     priority: str = context.choose("priority", DEFAULT_PRIORITY)
-    check_timeout(context, timeout_s)
-    check_grace(context, grace_s)
-    check_priority(context, priority)
+    check_timeout_against_team_and_cluster(context, timeout_s)
+    check_requested_grace_period(context, grace_s)
+    check_priority_against_team_and_cluster(context, priority)
     logs_s = resolve_log_retention(context)
     return JobBounds(
         timeout_s, grace_s, logs_s, retries, priority, resolve_after_losses(context, image, retries)

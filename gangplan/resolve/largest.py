@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from gangplan.model.amounts import format_for_spec
 from gangplan.model.quantity import Quantity
-from gangplan.resolve.misfit import WorkerShape, compute_worker_room, explain_misfit
+from gangplan.resolve.misfit import WorkerShape, compute_worker_room_on_pool, explain_worker_misfit_on_pool
 from gangplan.spec.nodes import NodePool
 
 
-def suggest_smaller_worker(
+def suggest_worker_that_fits_pool(
     pools: Mapping[str, NodePool], shape: WorkerShape, workers: int, otherwise: str
 ) -> str:
     """Return a help with the largest amounts that fit on the pool where the fewest have to change.
@@ -21,7 +21,7 @@ def suggest_smaller_worker(
     found = [
         (len(changes), -rank, changes)
         for rank, pool in enumerate(pools.values())
-        if (changes := _compute_fitting_amounts(pool, shape))
+        if (changes := _compute_amounts_that_fit_pool(pool, shape))
     ]
     if not found:
         return otherwise
@@ -35,11 +35,11 @@ def suggest_smaller_worker(
     return f"Write {' and '.join(texts)}, the most that fits there{same}; or {otherwise[0].lower()}{otherwise[1:]}"
 
 
-def _compute_fitting_amounts(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
+def _compute_amounts_that_fit_pool(pool: NodePool, shape: WorkerShape) -> dict[str, Quantity]:
     """Return the amounts to reduce so that a worker fits on a node; empty if that is not enough."""
     if shape.containers:
         return {}
-    has = compute_worker_room(pool, shape.cpu)
+    has = compute_worker_room_on_pool(pool, shape.cpu)
     asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
     changes = {field: has[field] for field, amount in asked.items() if amount > has[field]}
     if "gpus" in changes and not pool.gpu:
@@ -50,4 +50,4 @@ def _compute_fitting_amounts(pool: NodePool, shape: WorkerShape) -> dict[str, Qu
         cpu=changes.get("cpu", shape.cpu),
         memory=changes.get("memory", shape.memory),
     )
-    return changes if not explain_misfit(pool, smaller)[1] else {}
+    return changes if not explain_worker_misfit_on_pool(pool, smaller)[1] else {}

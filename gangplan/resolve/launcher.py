@@ -20,7 +20,7 @@ THREADS = "OMP_NUM_THREADS"
 _LEAST_SHARE = 4
 
 
-def _runs_ranks(context: JobResolution, image: PulledImage, workers: int) -> bool:
+def _runs_ranks_on_launcher(context: JobResolution, image: PulledImage, workers: int) -> bool:
     launcher = context.spec.spec.launcher
     if launcher is None or not launcher.runs_ranks:
         return False
@@ -60,7 +60,7 @@ def resolve_launcher(
     context: JobResolution, image: PulledImage, worker: Resources, placement: ChosenPlacement, workers: int
 ) -> LauncherPod:
     """Return the launcher's resources and pool: a worker's if it runs ranks, else without GPUs."""
-    if _runs_ranks(context, image, workers):
+    if _runs_ranks_on_launcher(context, image, workers):
         return LauncherPod(worker, placement.worker, True)
     beside = resolve_launcher_demand(context, workers)
     _check_launcher_size(context, beside, workers)
@@ -83,7 +83,7 @@ def _check_launcher_size(context: JobResolution, beside: PodDemand, workers: int
             )
 
 
-def add_threads(plan: DataPlan, cpu: Quantity, slots: int) -> None:
+def add_openmp_thread_env(plan: DataPlan, cpu: Quantity, slots: int) -> None:
     """Set OMP_NUM_THREADS unless it is set: OpenMP sees the cores of the node, not the worker's share.
 
     If it is unset, torchrun sets 1 (torch/distributed/run.py), too few for one rank with many cores.

@@ -21,7 +21,7 @@ from gangplan.model.profiles import (
 from gangplan.resolve.backstop import list_allowed_priorities
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.grants import POSTURES, build_weak_posture_finding
-from gangplan.resolve.proxy import INTERNET_ENDPOINT, build_proxy_egress
+from gangplan.resolve.proxy import INTERNET_ENDPOINT, resolve_proxy_egress
 from gangplan.rules.grants import LABEL_INJECTS
 from gangplan.rules.recipes import GRACE_PERIOD, LOG_RETENTION
 from gangplan.rules.security import LABEL_RESERVED
@@ -85,7 +85,7 @@ EXEMPTING = (
 )
 
 
-def check_counts(context: JobResolution, workers: int, gpus: int) -> None:
+def check_counts_against_cluster_limits(context: JobResolution, workers: int, gpus: int) -> None:
     """Check workers and GPUs against the cluster's limits and its nodes."""
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
@@ -108,10 +108,10 @@ def check_counts(context: JobResolution, workers: int, gpus: int) -> None:
         context.report(
             WORKERS_ONE, where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )
-    _check_gpus(context, gpus)
+    _check_gpus_left_idle_on_pools(context, gpus)
 
 
-def _check_gpus(context: JobResolution, gpus: int) -> None:
+def _check_gpus_left_idle_on_pools(context: JobResolution, gpus: int) -> None:
     """Report a number of GPUs that leaves some idle on every kind of node.
 
     Not for MIG slices, which the owner cuts in any number; more GPUs than a node has are reported when the
@@ -131,11 +131,11 @@ def _check_gpus(context: JobResolution, gpus: int) -> None:
     )
 
 
-def check_timeout(context: JobResolution, timeout_s: int) -> None:
+def check_timeout_against_team_and_cluster(context: JobResolution, timeout_s: int) -> None:
     """Check the timeout: 24 hours, with extendedTimeout seven days, never above the limit of the cluster or
     that of the team there."""
     spec, where = context.spec.spec, context.origin_of("timeout", ("timeout",))
-    most_s, who, stated = _find_longest_timeout(context)
+    most_s, who, stated = _find_longest_allowed_timeout(context)
     by_profile = context.origins["timeout"].layer.startswith("profile")
     if timeout_s > most_s:
         most = format_duration(most_s)
@@ -154,7 +154,7 @@ def check_timeout(context: JobResolution, timeout_s: int) -> None:
         )
 
 
-def _find_longest_timeout(context: JobResolution) -> tuple[int, str, str]:
+def _find_longest_allowed_timeout(context: JobResolution) -> tuple[int, str, str]:
     """Return the longest timeout in seconds, who allows it, and where a limit of the team is written."""
     cluster, team = context.cluster, context.team.name
     most_s = min(cluster.spec.limits.timeout_hours * 3600, EXTENDED_TIMEOUT_S)
@@ -169,7 +169,7 @@ def _find_longest_timeout(context: JobResolution) -> tuple[int, str, str]:
     )
 
 
-def check_labels(context: JobResolution) -> None:
+def check_reserved_labels_in_spec(context: JobResolution) -> None:
     """Check that the spec sets no labels that controllers find, queue and count runs by."""
     for key in context.spec.spec.labels:
         prefix, slash, name = key.rpartition("/")
@@ -209,7 +209,7 @@ def _matches_label_prefix(prefix: str, owners: Sequence[str]) -> bool:
     return any(prefix == one or prefix.endswith(f".{one}") for one in owners)
 
 
-def check_grace(context: JobResolution, grace_s: int) -> None:
+def check_requested_grace_period(context: JobResolution, grace_s: int) -> None:
     """Check the grace period, between 30 seconds and an hour.
 
     Less is too short to save a checkpoint; more keeps the GPUs from the next run.
@@ -251,7 +251,7 @@ def resolve_log_retention(context: JobResolution) -> int:
     return chosen_s
 
 
-def check_priority(context: JobResolution, priority: str) -> None:
+def check_priority_against_team_and_cluster(context: JobResolution, priority: str) -> None:
     """Check that the priority exists on the cluster, and that the team's runs may have it."""
     spec = context.cluster.spec
     allowed = spec.limits.priorities
@@ -283,10 +283,10 @@ def resolve_egress(
     network, offered = context.spec.spec.network, context.cluster.spec.egress
     asked = network.egress if network and network.egress else context.choose("egress", ())
     proxy = context.cluster.spec.proxy
-    behind = build_proxy_egress(proxy) if proxy else ()
+    behind = resolve_proxy_egress(proxy) if proxy else ()
     rules: list[Egress] = []
     for name in sorted({*asked, *needed}):
-        where = _find_endpoint_location(context, name, asked) if name in asked else needed[name]
+        where = _locate_requested_endpoint(context, name, asked) if name in asked else needed[name]
         through = behind if name == INTERNET_ENDPOINT else ()
         if name not in offered and not through:
             message = f"cluster {context.cluster.name} offers no endpoint '{name}'"
@@ -309,7 +309,7 @@ def resolve_egress(
     return tuple(rules)
 
 
-def _find_endpoint_location(context: JobResolution, name: str, asked: Sequence[str]) -> Location:
+def _locate_requested_endpoint(context: JobResolution, name: str, asked: Sequence[str]) -> Location:
     """Return where an endpoint is named: in the spec's, the team's or the cluster's list."""
     index = asked.index(name)
     network = context.spec.spec.network

@@ -17,7 +17,7 @@ from gangplan.spec.nodes import NodePool
 GIVES_WAY = "low"
 
 
-def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: str) -> None:
+def check_job_on_spot_pool(context: JobResolution, pool: NodePool, retries: int, priority: str) -> None:
     """Check that a run on spot nodes has a checkpoint and retries, and is not production work."""
     if pool.capacity != "spot":
         return
@@ -28,7 +28,7 @@ def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: s
             SPOT_WITHOUT_RETRY,
             where,
             "spot nodes can be reclaimed at any time, and the run would lose everything",
-            f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}} and retries: 1 (up to 3).",
+            f"Add checkpoint: {{to: {suggest_team_checkpoint_target(context)}}} and retries: 1 (up to 3).",
         )
     elif context.cluster.spec.environment == "prod" and priority != GIVES_WAY:
         context.report(
@@ -40,7 +40,7 @@ def check_spot(context: JobResolution, pool: NodePool, retries: int, priority: s
         )
 
 
-def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> None:
+def check_long_job_has_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> None:
     """Check that a run that may take longer than a day saves its state.
 
     If it has a writable mount or a bucket, the program may save there on its own: then this is a note.
@@ -53,12 +53,12 @@ def check_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> 
         CHECKPOINT_MISSING,
         context.origin_of("timeout", ("timeout",)),
         f"the run may take {format_duration(timeout_s)} but names no checkpoint: a failed node, a preemption or the timeout itself would lose all of its work",
-        f"Add checkpoint: {{to: {suggest_checkpoint_target(context)}}}, and have the program save to CHECKPOINT_DIR.",
+        f"Add checkpoint: {{to: {suggest_team_checkpoint_target(context)}}}, and have the program save to CHECKPOINT_DIR.",
         NOTE if may_save else None,
     )
 
 
-def suggest_checkpoint_target(context: JobResolution) -> str:
+def suggest_team_checkpoint_target(context: JobResolution) -> str:
     """Return a claim of the team that every worker can write, else one of its buckets, else a placeholder."""
     team = context.team.spec
     shared = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gangplan.model.amounts import format_amount, format_with_unit
 from gangplan.model.job import ScratchSpace, SideContainer
-from gangplan.model.pods import compute_pod_need
+from gangplan.model.pods import compute_pod_resource_need
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.records import dataclass
-from gangplan.spec.nodes import NodePool, find_resource_field
+from gangplan.spec.nodes import NodePool, find_spec_field_of_resource
 
 # The platform that each vendor's devices need; a resource of another domain may be anyone's.
 VENDORS = {"nvidia.com": "CUDA", "amd.com": "ROCm", "gpu.intel.com": "oneAPI", "habana.ai": "SynapseAI"}
@@ -44,7 +44,9 @@ class WorkerShape:
         program: Quantity = getattr(self, field)
         if not self.containers:
             return program
-        return compute_pod_need(program, ((getattr(one, field), one.is_sidecar) for one in self.containers))
+        return compute_pod_resource_need(
+            program, ((getattr(one, field), one.is_sidecar) for one in self.containers)
+        )
 
     def others_on(self, pool: NodePool) -> tuple[tuple[str, Quantity], ...]:
         """Return its other requests in a pool: scratch on disk counts if the pool states its disk."""
@@ -77,7 +79,7 @@ MISFIT_FIELDS = (
 _NOUNS = {"ephemeral-storage": "disk"}
 
 
-def explain_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def explain_worker_misfit_on_pool(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return the field and the reason why a worker does not fit on an empty node; empty if it does."""
     if shape.gpus:
         if pool.gpu is None:
@@ -104,17 +106,21 @@ def explain_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
                 f"a node has {format_with_unit(field, has)}, a worker needs {format_amount(field, getattr(shape, field))}",
             )
         if shape.whole(field) > has:
-            return _explain_container_misfit(shape, field, has)
+            return _explain_side_container_misfit_on_pool(shape, field, has)
     for resource, amount in shape.others_on(pool):
         has = pool.others.get(resource, ZERO)
         if amount > has:
-            field = find_resource_field(resource)[0] if resource in dict(shape.others) else "scratch"
+            field = find_spec_field_of_resource(resource)[0] if resource in dict(shape.others) else "scratch"
             return field, (
                 f"a node has {format_with_unit(resource, has)}, a worker needs {format_amount(resource, amount)}"
                 if has
                 else f"its nodes state no {_NOUNS.get(resource, resource)}"
             )
-    for judge in (_explain_numa_misfit, _explain_scratch_misfit, _explain_image_misfit):
+    for judge in (
+        _explain_numa_misfit_on_pool,
+        _explain_scratch_misfit_on_pool,
+        _explain_image_misfit_on_pool,
+    ):
         field, reason = judge(pool, shape)
         if reason:
             return field, reason
@@ -123,7 +129,7 @@ def explain_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     return "", ""
 
 
-def compute_worker_room(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
+def compute_worker_room_on_pool(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
     """Return the GPUs, CPU and memory that a worker with so many cores can have on a node of the pool.
 
     They are those of one NUMA node if the kubelet takes them from one. The CPU manager pins only whole cores
@@ -142,10 +148,10 @@ def compute_worker_room(pool: NodePool, cpu: Quantity) -> dict[str, Quantity]:
     return room | {field: parts[field] for field in pool.numa.aligns if field == "gpus" or is_pinned}
 
 
-def _explain_numa_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def _explain_numa_misfit_on_pool(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return why no NUMA node has what a worker needs; empty if one has."""
     asked = {"gpus": Quantity.of(shape.gpus), "cpu": shape.cpu, "memory": shape.memory}
-    for field, has in compute_worker_room(pool, shape.cpu).items():
+    for field, has in compute_worker_room_on_pool(pool, shape.cpu).items():
         if asked[field] > has and (field != "gpus" or pool.gpu):
             what = format_with_unit("nvidia.com/gpu" if field == "gpus" else field, has)
             wants = format_amount(field, asked[field])
@@ -154,7 +160,7 @@ def _explain_numa_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     return "", ""
 
 
-def _explain_scratch_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def _explain_scratch_misfit_on_pool(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return why the nodes of the pool have no local disk for the scratch folder; empty if they do."""
     if shape.scratch is not None and shape.scratch.medium == "local":
         if pool.local_disk is None:
@@ -168,19 +174,19 @@ def _explain_scratch_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, st
     return "", ""
 
 
-def _explain_image_misfit(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
+def _explain_image_misfit_on_pool(pool: NodePool, shape: WorkerShape) -> tuple[str, str]:
     """Return why the image does not run on the nodes of the pool; empty if it does."""
     has = pool.processor
     if has not in shape.architectures:
         return "architecture", f"its nodes are {has}, and the image is built for {shape.architectures[0]}"
     if shape.gpus and pool.gpu is not None and pool.gpu.driver is not None:
-        from gangplan.resolve.image_fit import explain_driver_misfit  # few clusters state their drivers
+        from gangplan.resolve.image_fit import explain_pool_driver_misfit  # few clusters state their drivers
 
-        return "driver", explain_driver_misfit(pool, shape.cuda, shape.rocm, shape.has_compat)
+        return "driver", explain_pool_driver_misfit(pool, shape.cuda, shape.rocm, shape.has_compat)
     return "", ""
 
 
-def _explain_container_misfit(shape: WorkerShape, field: str, has: Quantity) -> tuple[str, str]:
+def _explain_side_container_misfit_on_pool(shape: WorkerShape, field: str, has: Quantity) -> tuple[str, str]:
     """Return the cause: a setup container that is too large by itself, else the sidecars."""
     largest = max((getattr(one, field) for one in shape.containers if not one.is_sidecar), default=ZERO)
     blamed, what = ("setup", "setup") if largest > has else ("sidecars", "its sidecars")

@@ -31,30 +31,40 @@ TAKEN_FOLDERS = {
 SYSTEM = {**PROGRAM_FOLDERS, **STATE_FOLDERS}
 
 
-def check_mounts(context: JobResolution, mounts: Sequence[Mount], image: PulledImage | None) -> None:
+def check_requested_mounts(
+    context: JobResolution, mounts: Sequence[Mount], image: PulledImage | None
+) -> None:
     """Check for two mounts on one path, and for mounts that hide what the run needs."""
     seen: dict[str, str] = {}
     for mount in mounts:
         name = mount.name
         if mount.path in seen:
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
-            context.report(MOUNT_COLLISION, locate_mount(context, mount), message, "Choose another folder.")
-        elif reason := _explain_reserved_path(mount.path, image):
+            context.report(
+                MOUNT_COLLISION, locate_mount_in_spec(context, mount), message, "Choose another folder."
+            )
+        elif reason := _explain_reserved_mount_path(mount.path, image):
             message = f"'{name}' is mounted at {mount.path}, which the run itself uses: {reason}"
             context.report(
-                MOUNT_COLLISION, locate_mount(context, mount), message, _suggest_mount_folder(context, name)
+                MOUNT_COLLISION,
+                locate_mount_in_spec(context, mount),
+                message,
+                _suggest_mount_folder(context, name),
             )
-        elif (reason := _explain_hidden_files(mount.path, image)) and not (
+        elif (reason := _explain_image_files_hidden_by_mount(mount.path, image)) and not (
             mount.scratch and mount.path == SCRATCH_FOLDER
         ):
             message = f"'{name}' is mounted over {mount.path}: {reason}"
             context.report(
-                MOUNT_HIDES, locate_mount(context, mount), message, _suggest_mount_folder(context, name)
+                MOUNT_HIDES,
+                locate_mount_in_spec(context, mount),
+                message,
+                _suggest_mount_folder(context, name),
             )
         seen.setdefault(mount.path, name)
 
 
-def check_workdir(context: JobResolution, image: PulledImage | None) -> None:
+def check_requested_workdir(context: JobResolution, image: PulledImage | None) -> None:
     """Check that the run's user can enter the working directory and keep files there.
 
     A missing folder is created, owned by root (runc v1.3, libcontainer/rootfs_linux.go, prepareRootfs).
@@ -72,7 +82,7 @@ def check_workdir(context: JobResolution, image: PulledImage | None) -> None:
         context.report(WORKDIR_UNUSABLE, context.where("workdir"), message, help)
 
 
-def _explain_reserved_path(path: str, image: PulledImage | None) -> str:
+def _explain_reserved_mount_path(path: str, image: PulledImage | None) -> str:
     """Return why nothing may be mounted at or below a path; empty if it may."""
     taken = dict(TAKEN_FOLDERS)
     if image is not None and image.mpi is not None:
@@ -80,14 +90,14 @@ def _explain_reserved_path(path: str, image: PulledImage | None) -> str:
     return next((why for folder, why in taken.items() if is_in_folder(path, folder)), "")
 
 
-def _explain_hidden_files(path: str, image: PulledImage | None) -> str:
+def _explain_image_files_hidden_by_mount(path: str, image: PulledImage | None) -> str:
     """Return what a mount at exactly this path would hide; empty if that is nothing the run needs."""
     if is_in_folder(path, ROOT_HOME):
         user = f"user {image.uid}" if image else "not root"
         return f"only root may enter {ROOT_HOME}, and the run is {user}"
     if path == SCRATCH_FOLDER and (image is None or image.mpi is not None):
         return "MPI keeps sockets and files of one host there, and all pods would share them"
-    for file, what in _list_needed_image_files(image):
+    for file, what in _list_image_files_needed_by_job(image):
         if is_in_folder(file, path):
             return f"it hides {file}, {what}"
     if is_in_folder(LAUNCH_SCRIPTS, path):  # a read-only volume has no room for the folder of another one
@@ -95,7 +105,7 @@ def _explain_hidden_files(path: str, image: PulledImage | None) -> str:
     return f"it hides the image's {SYSTEM[path]}" if path in SYSTEM else ""
 
 
-def _list_needed_image_files(image: PulledImage | None) -> list[tuple[str, str]]:
+def _list_image_files_needed_by_job(image: PulledImage | None) -> list[tuple[str, str]]:
     """Return files of the image that the run reads, as the catalog states them."""
     if image is None:
         return []
@@ -119,7 +129,7 @@ def _suggest_mount_folder(context: JobResolution, name: str) -> str:
     return f"Choose a folder of its own, such as {free}."
 
 
-def locate_mount(context: JobResolution, mount: Mount) -> Location:
+def locate_mount_in_spec(context: JobResolution, mount: Mount) -> Location:
     """Return where the spec asks for a mount."""
     spec = context.spec.spec
     if mount.scratch:

@@ -10,7 +10,7 @@ from gangplan.resolve.context import JobResolution
 from gangplan.rules.backends import BACKEND_FIELD, BACKEND_FRAMEWORK, BACKEND_GANG, BACKEND_MISSING
 
 
-def check_backend(context: JobResolution, job: Job) -> None:
+def check_job_against_backend(context: JobResolution, job: Job) -> None:
     """Report what a cluster or an MPIJob cannot do."""
     made, platform = job.backend, job.platform
     is_asked = context.spec.spec.backend is not None
@@ -28,7 +28,7 @@ def check_backend(context: JobResolution, job: Job) -> None:
         check(context, job, is_asked)
 
 
-def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
+def _check_job_against_mpijob_backend(context: JobResolution, job: Job, is_asked: bool) -> None:
     """Report what only a TrainJob can do."""
     instead = "remove backend" if is_asked and job.platform.has_trainer else "use a cluster with Trainer"
     framework = job.image.framework
@@ -71,4 +71,6 @@ def _check_mpi_job(context: JobResolution, job: Job, is_asked: bool) -> None:
         )
 
 
-_CHECKS: Mapping[str, Callable[[JobResolution, Job, bool], None]] = {MPIJOB.name: _check_mpi_job}
+_CHECKS: Mapping[str, Callable[[JobResolution, Job, bool], None]] = {
+    MPIJOB.name: _check_job_against_mpijob_backend
+}

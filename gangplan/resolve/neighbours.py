@@ -15,7 +15,7 @@ NODE = "kubernetes.io/hostname"
 MOST, STEP = 100, 20
 
 
-def resolve_neighbours(
+def resolve_near_and_apart_terms(
     context: JobResolution, asked: Placement, placement: ChosenPlacement
 ) -> tuple[tuple[Neighbour, ...], tuple[str, ...]]:
     """Return terms for `near`, from the node to the widest level of the cluster, and names for `apart`."""

@@ -81,11 +81,13 @@ def read_ordered_job(workspace: Workspace, file: SpecFile) -> OrderedJob:
 
 
 def _read_ordered_sweep(workspace: Workspace, file: SpecFile) -> OrderedJob:
-    from gangplan.spec.sweep_files import build_trial_jobs  # few workspaces have sweeps
+    from gangplan.spec.sweep_files import build_sweep_trial_jobs  # few workspaces have sweeps
 
     sweep = workspace.sweeps[file.file]
     first = (
-        next((one for one in build_trial_jobs(sweep, workspace.templates) if one.spec is not None), None)
+        next(
+            (one for one in build_sweep_trial_jobs(sweep, workspace.templates) if one.spec is not None), None
+        )
         if sweep.sweep
         else None
     )
@@ -96,18 +98,22 @@ def _read_ordered_sweep(workspace: Workspace, file: SpecFile) -> OrderedJob:
     return OrderedJob(file, sweep.name, stated, tuple(clusters), is_sweep=True)
 
 
-def find_successors(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
+def find_specs_of_later_jobs(workspace: Workspace, files: Collection[str]) -> Iterator[str]:
     """Yield the spec files of jobs that come directly after those of some files, and so name their runs."""
     named = {(one.team, one.stem) for one in workspace.spec_files if one.file in files}
     teams = {team for team, _ in named}
     for file in workspace.spec_files:
-        if file.team not in teams or file.file in files or not _may_wait(workspace.root, file):
+        if (
+            file.team not in teams
+            or file.file in files
+            or not _may_spec_wait_for_other_jobs(workspace.root, file)
+        ):
             continue
         if any((file.team, name) in named for name in read_ordered_job(workspace, file).after):
             yield file.file
 
 
-def _may_wait(root: Path, file: SpecFile) -> bool:
+def _may_spec_wait_for_other_jobs(root: Path, file: SpecFile) -> bool:
     """Return whether a file contains the word `after`: most files do not and need not be parsed."""
     try:
         return b"after" in (root / file.file).read_bytes()

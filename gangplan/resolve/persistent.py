@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.identity import CloudIdentity
-from gangplan.model.quantity import parse_memory
+from gangplan.model.quantity import parse_memory_quantity
 from gangplan.model.site import VolumeToMake
-from gangplan.resolve.cloud import identity_of
+from gangplan.resolve.cloud import resolve_team_cloud_identity
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.persistent import PersistentVolume
@@ -26,7 +26,7 @@ from gangplan.spec.team import Claim, Connection, Team
 # The mount type of a bucket and its CSI driver, by the type of its connection.
 FOLDERS = {"s3": ("mountpoint-s3", "s3.csi.aws.com"), "azure-blob": ("blob", "blob.csi.azure.com")}
 # Buckets have no known size; Blob CSI needs a large one (AKS, "Create a static persistent volume").
-ENDLESS = parse_memory("1Pi")
+ENDLESS = parse_memory_quantity("1Pi")
 # The prefix of names that Argo CD's project lets guardrails give to volumes.
 PREFIX = "gangplan-"
 
@@ -44,14 +44,14 @@ def build_bucket_claim(connection: Connection) -> Claim:
     return Claim.model_validate({"accessModes": (mode,), "readOnly": connection.read_only})
 
 
-def list_persistent_volumes(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake]:
+def resolve_team_persistent_volumes(cluster: Cluster, name: str, team: Team) -> Iterator[VolumeToMake]:
     """Yield a team's volumes on a cluster, by name, if its file has a claim or connection for them."""
-    namespace, identity = namespace_of(cluster, name, team), identity_of(cluster, name, team)
+    namespace, identity = namespace_of(cluster, name, team), resolve_team_cloud_identity(cluster, name, team)
     for key, stated in sorted(cluster.teams[name].persistent_volumes.items()):
         connection, claim = team.connections.get(key), team.claims.get(key)
         volume = f"{PREFIX}{namespace}.{key}"
         if connection is not None and is_bucket(connection):
-            yield _build_bucket_volume(key, volume, stated, connection, identity)
+            yield _resolve_bucket_volume(key, volume, stated, connection, identity)
         elif claim is not None:
             yield VolumeToMake(
                 key,
@@ -69,10 +69,10 @@ def list_persistent_volumes(cluster: Cluster, name: str, team: Team) -> Iterator
             )
 
 
-def _build_bucket_volume(
+def _resolve_bucket_volume(
     key: str, volume: str, stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
 ) -> VolumeToMake:
-    build = _build_mountpoint_options if connection.type == "s3" else _build_azure_blob_options
+    build = _resolve_mountpoint_options if connection.type == "s3" else _resolve_azure_blob_options
     options, attributes = build(stated, connection, identity)
     return VolumeToMake(
         key,
@@ -92,7 +92,7 @@ def _build_bucket_volume(
 Facts = tuple[list[str], dict[str, str]]
 
 
-def _build_mountpoint_options(
+def _resolve_mountpoint_options(
     stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
 ) -> Facts:
     """Return the options and attributes of an S3 bucket."""
@@ -107,7 +107,7 @@ def _build_mountpoint_options(
     return options, attributes
 
 
-def _build_azure_blob_options(
+def _resolve_azure_blob_options(
     stated: PersistentVolume, connection: Connection, identity: CloudIdentity | None
 ) -> Facts:
     """Return the options and attributes of an Azure container."""

@@ -6,10 +6,10 @@ from gangplan.model.fabric import WorkerFabric
 from gangplan.model.job import Origin, PulledImage, TargetPool, Toleration
 from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.misfit import MISFIT_FIELDS, WorkerShape, explain_misfit
+from gangplan.resolve.misfit import MISFIT_FIELDS, WorkerShape, explain_worker_misfit_on_pool
 from gangplan.resolve.quota import list_team_pools
 from gangplan.resolve.rdma import resolve_rdma
-from gangplan.resolve.reach import PodDemand, can_hold_run, resolve_launcher_demand
+from gangplan.resolve.reach import PodDemand, can_pool_hold_run, resolve_launcher_demand
 from gangplan.rules.model import Rule
 from gangplan.rules.specs import (
     GPU_MODEL_UNKNOWN,
@@ -54,9 +54,13 @@ def resolve_placement(
     pools = {name: everywhere[name] for name in list_team_pools(context.cluster.spec, context.team.name)}
     asked = context.spec.spec.placement
     if asked and asked.node_pool:
-        alike = [asked.node_pool] if _is_taken(context, shape, asked.node_pool, pools, workers) else []
+        alike = (
+            [asked.node_pool]
+            if _is_pool_named_by_spec_usable(context, shape, asked.node_pool, pools, workers)
+            else []
+        )
     else:
-        alike = _find_fitting_pools(context, shape, pools, workers)
+        alike = _find_pools_that_fit_worker(context, shape, pools, workers)
     if not alike:
         return None
     name = alike[0]
@@ -65,7 +69,7 @@ def resolve_placement(
     else:
         if len(alike) > 1:
             beside = resolve_launcher_demand(context, workers) if has_launcher else None
-            name = _find_pool_with_room(context, shape, pools, alike, workers, beside)
+            name = _find_pool_with_room_for_job(context, shape, pools, alike, workers, beside)
         context.origins["nodePool"] = Origin(
             f"first pool of cluster {context.cluster.name} that fits the run",
             context.cluster.document.where(("nodePools", name), key=True),
@@ -103,18 +107,18 @@ def resolve_gpu_model(context: JobResolution, gpus: int) -> str | None:
     )
 
 
-def _is_taken(
+def _is_pool_named_by_spec_usable(
     context: JobResolution, shape: WorkerShape, name: str, pools: dict[str, NodePool], workers: int
 ) -> bool:
     """Return whether the pool that the spec names is the team's, and large enough for a worker."""
-    if not _is_allowed(context, name, pools):
+    if not _is_pool_allowed_for_team(context, name, pools):
         return False
-    field, reason = explain_misfit(pools[name], shape)
+    field, reason = explain_worker_misfit_on_pool(pools[name], shape)
     if reason:
-        from gangplan.resolve.largest import suggest_smaller_worker  # few runs do not fit
+        from gangplan.resolve.largest import suggest_worker_that_fits_pool  # few runs do not fit
 
-        otherwise = suggest_smaller_worker({name: pools[name]}, shape, workers, "Name another pool.")
-        rule, help = _choose_misfit_rule(field, otherwise, pools, shape)
+        otherwise = suggest_worker_that_fits_pool({name: pools[name]}, shape, workers, "Name another pool.")
+        rule, help = _choose_pool_misfit_rule(field, otherwise, pools, shape)
         context.report(
             rule,
             context.where("placement", "nodePool"),
@@ -124,7 +128,7 @@ def _is_taken(
     return not reason
 
 
-def _choose_misfit_rule(
+def _choose_pool_misfit_rule(
     field: str, help: str, pools: dict[str, NodePool], shape: WorkerShape
 ) -> tuple[Rule, str]:
     """Return the rule that reports what keeps a worker off its pools, and its help."""
@@ -143,19 +147,19 @@ def _choose_misfit_rule(
     return IMAGE_FIT_RULES[field], IMAGE_FIT_HELPS[field]
 
 
-def check_image_on_pool(
+def check_catalog_image_on_pool(
     context: JobResolution, image: PulledImage, chosen: ChosenPlacement, gpus: int
 ) -> None:
     """Check the image on the chosen pool, if the catalog or the cluster states anything to compare."""
     pool, wanted = chosen.node_pool, context.catalog.requirements
     is_stated = pool.processor != "amd64" or (pool.gpu and pool.gpu.driver) or (wanted and wanted.tier)
     if is_stated or any(one.architectures != ("amd64",) for one in context.catalog.images.values()):
-        from gangplan.resolve.image_fit import check_image_fit
+        from gangplan.resolve.image_fit import check_image_limitations_on_pool
 
-        check_image_fit(context, image, chosen.name, pool, gpus)
+        check_image_limitations_on_pool(context, image, chosen.name, pool, gpus)
 
 
-def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -> bool:
+def _is_pool_allowed_for_team(context: JobResolution, name: str, pools: dict[str, NodePool]) -> bool:
     """Return whether a named pool exists and the team has quota there."""
     if name in pools:
         return True
@@ -172,7 +176,7 @@ def _is_allowed(context: JobResolution, name: str, pools: dict[str, NodePool]) -
     return False
 
 
-def _find_fitting_pools(
+def _find_pools_that_fit_worker(
     context: JobResolution, shape: WorkerShape, pools: dict[str, NodePool], workers: int
 ) -> list[str]:
     """Return the pools where a worker fits, in the order of preference.
@@ -182,32 +186,32 @@ def _find_fitting_pools(
     """
     names = sorted(pools, key=lambda name: (pools[name].gpu is not None) if not shape.gpus else False)
     offered = [name for name in names if shape.capacity or pools[name].capacity == "on-demand"]
-    fitting = [name for name in offered if not explain_misfit(pools[name], shape)[1]]
+    fitting = [name for name in offered if not explain_worker_misfit_on_pool(pools[name], shape)[1]]
     if fitting:
         return [name for name in fitting if (pools[name].gpu is None) == (pools[fitting[0]].gpu is None)]
     models = {pool.gpu.model for pool in pools.values() if pool.gpu}
     if shape.gpus and shape.model and shape.model not in models:
         message = f"no pool that team {context.team.name} may use on cluster {context.cluster.name} has GPUs called '{shape.model}'"
-        from gangplan.resolve.advice import suggest_models
+        from gangplan.resolve.advice import suggest_resolvable_gpu_models
 
-        help = suggest_models(shape.model, filter(None, models), context.cluster.document.file)
+        help = suggest_resolvable_gpu_models(shape.model, filter(None, models), context.cluster.document.file)
         context.report(GPU_MODEL_UNKNOWN, context.where("gpu", "model"), message, help)
         return []
     reasons = "; ".join(
-        f"{name}: {explain_misfit(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
+        f"{name}: {explain_worker_misfit_on_pool(pools[name], shape)[1] or 'spot nodes, which a run must ask for'}"
         for name in names
     )
     # The cause is what keeps the worker off the pool that comes nearest.
-    fields = [explain_misfit(pools[name], shape)[0] for name in names]
+    fields = [explain_worker_misfit_on_pool(pools[name], shape)[0] for name in names]
     blamed = max(fields, key=lambda field: MISFIT_FIELDS.index(field) if field else -1) or "gpus"
     room = {name: pools[name] for name in offered}
     elsewhere = "Run it on another cluster."
     if blamed in ("disk", "scratch", "hugePages", "devices"):
         elsewhere = f"Remove {blamed}, or run it on another cluster."
-    from gangplan.resolve.largest import suggest_smaller_worker
+    from gangplan.resolve.largest import suggest_worker_that_fits_pool
 
-    otherwise = suggest_smaller_worker(room, shape, workers, elsewhere)
-    rule, help = _choose_misfit_rule(blamed, otherwise, pools, shape)
+    otherwise = suggest_worker_that_fits_pool(room, shape, workers, elsewhere)
+    rule, help = _choose_pool_misfit_rule(blamed, otherwise, pools, shape)
     blamed = blamed if rule is POOL_NO_FIT else "image"
     where = context.where("gpu", "mig") if blamed == "mig" and shape.mig else None
     context.report(
@@ -219,7 +223,7 @@ def _find_fitting_pools(
     return []
 
 
-def _find_pool_with_room(
+def _find_pool_with_room_for_job(
     context: JobResolution,
     shape: WorkerShape,
     pools: dict[str, NodePool],
@@ -233,7 +237,7 @@ def _find_pool_with_room(
             workers, shape.gpus, shape.whole("cpu"), shape.whole("memory"), shape.others_on(pools[name])
         )
         beside = launcher if _choose_launcher_pool(pools, name) == name else None
-        if can_hold_run(context, name, wanted, beside):
+        if can_pool_hold_run(context, name, wanted, beside):
             return name
     return names[0]
 

@@ -16,7 +16,7 @@ OPENSHIFT_DNS = DnsService(
 )
 
 
-def resolve_platform(cluster: ClusterFile) -> Platform:
+def resolve_platform_of_cluster_file(cluster: ClusterFile) -> Platform:
     """Return the platform facts of one cluster. Kueue counts only if it starts the runs."""
     spec = cluster.spec
     versions = spec.versions
@@ -27,7 +27,7 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
         region=spec.region,
         kubernetes=parse_version(versions.kubernetes),
         trainer=trainer,
-        jobset=parse_version(versions.jobset) if versions.jobset else _find_pinned_jobset(trainer),
+        jobset=parse_version(versions.jobset) if versions.jobset else _resolve_jobset_of_trainer(trainer),
         kueue=parse_version(versions.kueue) if versions.kueue and spec.gang == "kueue" else None,
         openshift=parse_version(versions.openshift) if versions.openshift else None,
         domain=spec.domain,
@@ -42,7 +42,7 @@ def resolve_platform(cluster: ClusterFile) -> Platform:
     )
 
 
-def _find_pinned_jobset(trainer: ToolVersion) -> ToolVersion:
+def _resolve_jobset_of_trainer(trainer: ToolVersion) -> ToolVersion:
     """Return the JobSet that a version of Trainer brings; for an unknown version, the newest."""
     if trainer == NOT_INSTALLED:
         return NOT_INSTALLED

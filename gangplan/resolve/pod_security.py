@@ -17,7 +17,7 @@ from gangplan.spec.queues import PodSecurity
 from gangplan.workspace import ClusterFile, Workspace
 
 
-def find_raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
+def resolve_raised_team_pod_security_levels(cluster: ClusterFile) -> Iterator[Finding]:
     """Yield the levels weaker than restricted, each with its reason, so that readers of a report see them."""
     for team, stated in _list_stated_levels(cluster):
         message = (
@@ -33,7 +33,7 @@ def find_raised_levels(cluster: ClusterFile) -> Iterator[Finding]:
         )
 
 
-def find_expired_levels(
+def find_expired_team_pod_security_levels(
     workspace: Workspace, today: datetime.date, teams: Collection[str] = ()
 ) -> Iterator[Finding]:
     """Yield levels whose last day is over. Namespace labels do not expire, so somebody must remove them."""
@@ -49,7 +49,9 @@ def find_expired_levels(
                 )
 
 
-def find_unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> Iterator[Finding]:
+def find_unneeded_team_pod_security_levels(
+    workspace: Workspace, findings: Iterable[Finding]
+) -> Iterator[Finding]:
     """Yield levels that no run of the team needs, judged by the findings about all runs."""
     used = {
         (cluster, one.object_ref.split("/")[1])

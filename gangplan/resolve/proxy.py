@@ -21,7 +21,7 @@ INTERNET_ENDPOINT = "internet"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def build_proxy_egress(proxy: Proxy) -> tuple[Egress, ...]:
+def resolve_proxy_egress(proxy: Proxy) -> tuple[Egress, ...]:
     """Return the addresses of the proxy as network policies need them; empty if only a name is known."""
     ports = [_parse_proxy_port(url) for url in (proxy.http, proxy.https)]
     if proxy.addresses:
@@ -44,10 +44,10 @@ def parse_literal_address(url: str) -> str:
         return ""
 
 
-def add_proxy(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) -> None:
+def add_proxy_env(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) -> None:
     """Set the proxy variables of a run that can reach the proxy; values of any other layer override them."""
     proxy = context.cluster.spec.proxy
-    if proxy is None or not uses_proxy(proxy, egress):
+    if proxy is None or not may_job_use_proxy(proxy, egress):
         return
     values = {
         "HTTP_PROXY": proxy.http,
@@ -57,11 +57,11 @@ def add_proxy(context: JobResolution, data: DataPlan, egress: Sequence[Egress]) 
     for name, value in values.items():
         for spelled in (name, name.lower()):
             data.env.setdefault(
-                spelled, EnvVar(spelled, value, origins=_list_proxy_origins(context, data, name))
+                spelled, EnvVar(spelled, value, origins=_list_proxy_env_origins(context, data, name))
             )
 
 
-def _list_proxy_origins(context: JobResolution, data: DataPlan, name: str) -> Origins:
+def _list_proxy_env_origins(context: JobResolution, data: DataPlan, name: str) -> Origins:
     """Return the origins of a variable; NO_PROXY also has those of stores that are reached directly."""
     field = {"HTTP_PROXY": "http", "HTTPS_PROXY": "https", "NO_PROXY": "noProxy"}[name]
     found = [ValueOrigin("cluster", ("proxy", field))]
@@ -82,9 +82,9 @@ def _list_reached_connections(context: JobResolution, data: DataPlan) -> list[st
     return [name for name in (data.connection, *fetched) if name in context.team.spec.connections]
 
 
-def uses_proxy(proxy: Proxy, egress: Sequence[Egress]) -> bool:
+def may_job_use_proxy(proxy: Proxy, egress: Sequence[Egress]) -> bool:
     """Return whether a run may reach the proxy or, if its address is unknown, anything at all."""
-    targets = build_proxy_egress(proxy)
+    targets = resolve_proxy_egress(proxy)
     return bool(egress) and all(
         any(_covers_egress_target(one, target) for one in egress) for target in targets
     )
@@ -103,7 +103,7 @@ def _list_no_proxy_targets(
         "127.0.0.1",
     )
     yield from proxy.no_proxy
-    targets = build_proxy_egress(proxy)
+    targets = resolve_proxy_egress(proxy)
     through = {
         one.name for one in egress if any(_covers_egress_target(one, target) for target in targets)
     } | {INTERNET_ENDPOINT}

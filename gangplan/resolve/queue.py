@@ -15,7 +15,7 @@ def resolve_queue(context: JobResolution) -> str:
     own = cluster.teams[context.team.name]
     if (trial := context.spec.trial) is not None:
         if cluster.gang != "kueue" or cluster.multi_kueue is not None:
-            _report_uncapped_sweep(context, trial.at_once)
+            _report_sweep_uncapped_by_cluster(context, trial.at_once)
         return trial.queue
     if cluster.gang not in ("kueue", "volcano"):
         return ""
@@ -26,7 +26,7 @@ def resolve_queue(context: JobResolution) -> str:
     return own.queue
 
 
-def _report_uncapped_sweep(context: JobResolution, at_once: int) -> None:
+def _report_sweep_uncapped_by_cluster(context: JobResolution, at_once: int) -> None:
     """Report that the cluster cannot limit the trials of a sweep; only its own Kueue does."""
     from gangplan.rules.sweeps import SWEEP_NEEDS_KUEUE  # few workspaces have sweeps
 

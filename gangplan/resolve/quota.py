@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import FlavorQuota, QuotaAmount
 from gangplan.resolve.shares import (
-    amounts_of,
-    compute_fraction,
+    compute_fraction_of_pool_amount,
     compute_pool_capacity,
-    list_covered_resources,
+    list_resources_of_cluster_pools,
+    resolve_pool_share_amounts,
 )
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
@@ -39,7 +39,7 @@ def list_team_pools(cluster: Cluster, team: str) -> tuple[str, ...]:
     return tuple(name for name in cluster.node_pools if stated is None or name in stated)
 
 
-def compute_team_shares(cluster: Cluster) -> dict[str, dict[str, ResourceQuantities]]:
+def compute_team_quota_shares(cluster: Cluster) -> dict[str, dict[str, ResourceQuantities]]:
     """Return each team's guaranteed amounts by pool and resource: its quota, else a part of the rest."""
     pools, teams = cluster.node_pools, cluster.teams
     shares: dict[str, dict[str, ResourceQuantities]] = {name: {} for name in teams}
@@ -47,37 +47,38 @@ def compute_team_shares(cluster: Cluster) -> dict[str, dict[str, ResourceQuantit
     for name, pool in pools.items():
         for team, queue in teams.items():
             if queue.quota is not None and name in queue.quota:
-                shares[team][name] = amounts_of(queue.quota[name], pool)
-        for team, amounts in _divide_unassigned_quota(
-            pool, compute_unassigned(cluster, name), weights
+                shares[team][name] = resolve_pool_share_amounts(queue.quota[name], pool)
+        for team, amounts in _split_unassigned_quota_among_teams(
+            pool, compute_unassigned_pool_quota(cluster, name), weights
         ).items():
             shares[team][name] = amounts
     return shares
 
 
-def _divide_unassigned_quota(
+def _split_unassigned_quota_among_teams(
     pool: NodePool, rest: ResourceQuantities, weights: Mapping[str, int]
 ) -> dict[str, ResourceQuantities]:
     """Divide what stated quotas leave of a pool by weight among the teams that state none."""
     if pool.gpu:
-        gpus = _divide_devices_by_weight(rest[pool.gpu.resource].value(), weights)
-        return {team: amounts_of(Share(gpus=count), pool) for team, count in gpus.items()}
+        gpus = _split_pool_devices_among_teams(rest[pool.gpu.resource].value(), weights)
+        return {team: resolve_pool_share_amounts(Share(gpus=count), pool) for team, count in gpus.items()}
     whole = sum(weights.values())
     return {
         team: {
-            resource: compute_fraction(amount, weight, whole, resource) for resource, amount in rest.items()
+            resource: compute_fraction_of_pool_amount(amount, weight, whole, resource)
+            for resource, amount in rest.items()
         }
         for team, weight in weights.items()
     }
 
 
-def compute_unassigned(cluster: Cluster, name: str) -> ResourceQuantities:
+def compute_unassigned_pool_quota(cluster: Cluster, name: str) -> ResourceQuantities:
     """Return what the stated quotas of teams and cohorts leave of a pool; never below zero."""
     pool = cluster.node_pools[name]
     stated = [team.quota for team in cluster.teams.values()] + [
         cohort.quota for cohort in cluster.cohorts.values()
     ]
-    taken = [amounts_of(shares[name], pool) for shares in stated if shares and name in shares]
+    taken = [resolve_pool_share_amounts(shares[name], pool) for shares in stated if shares and name in shares]
     left = {}
     for resource, total in compute_pool_capacity(pool).items():
         for amounts in taken:
@@ -86,7 +87,7 @@ def compute_unassigned(cluster: Cluster, name: str) -> ResourceQuantities:
     return left
 
 
-def _divide_devices_by_weight(count: int, weights: Mapping[str, int]) -> dict[str, int]:
+def _split_pool_devices_among_teams(count: int, weights: Mapping[str, int]) -> dict[str, int]:
     """Divide whole devices by weight; the rest from rounding goes to the largest remainders, then by name."""
     whole = sum(weights.values())
     if not whole:
@@ -98,13 +99,13 @@ def _divide_devices_by_weight(count: int, weights: Mapping[str, int]) -> dict[st
     return parts
 
 
-def list_team_quotas(
+def resolve_team_quotas(
     cluster: Cluster, team: str, shares: Mapping[str, ResourceQuantities], flavors: Mapping[str, str]
 ) -> tuple[FlavorQuota, ...]:
     """Return the quotas of a team's queue; `flavors` names the flavor of each pool."""
     queue = cluster.teams[team]
     return tuple(
-        _build_flavor_quota(
+        _resolve_flavor_quota(
             cluster,
             flavors[pool],
             amounts,
@@ -115,17 +116,17 @@ def list_team_quotas(
     )
 
 
-def list_cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tuple[FlavorQuota, ...]:
+def resolve_cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str]) -> tuple[FlavorQuota, ...]:
     """Return a cohort's own quotas and limits, for every pool that its block concerns."""
     cohort = cluster.cohorts[name]
     named = {*cohort.quota, *(cohort.borrow or ()), *(cohort.lend or ())}
     is_limited = cohort.borrow is not None or cohort.lend is not None
     pools = [pool for pool in cluster.node_pools if is_limited or pool in named]
     return tuple(
-        _build_flavor_quota(
+        _resolve_flavor_quota(
             cluster,
             flavors[pool],
-            amounts_of(cohort.quota.get(pool, Share()), cluster.node_pools[pool]),
+            resolve_pool_share_amounts(cohort.quota.get(pool, Share()), cluster.node_pools[pool]),
             _compute_quota_limit(cluster, cohort.borrow, pool),
             _compute_quota_limit(cluster, cohort.lend, pool),
         )
@@ -139,10 +140,10 @@ def _compute_quota_limit(
     """Return a borrowing or lending limit; None is no limit, and a pool missing from a stated one is zero."""
     if shares is None:
         return None
-    return amounts_of(shares.get(pool, Share()), cluster.node_pools[pool])
+    return resolve_pool_share_amounts(shares.get(pool, Share()), cluster.node_pools[pool])
 
 
-def _build_flavor_quota(
+def _resolve_flavor_quota(
     cluster: Cluster,
     flavor: str,
     nominal: ResourceQuantities,
@@ -158,7 +159,7 @@ def _build_flavor_quota(
                 None if borrow is None else borrow.get(resource, ZERO),
                 None if lend is None else lend.get(resource, ZERO),
             )
-            for resource in list_covered_resources(cluster)
+            for resource in list_resources_of_cluster_pools(cluster)
         ),
     )
 

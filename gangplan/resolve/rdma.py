@@ -38,7 +38,7 @@ def resolve_rdma(
         return NONE
     access = _find_pool_fabric_access(context, pool)
     if pool.rails or access.name:
-        counts = _count_rdma_devices(context, name, pool, wanted, gpus)
+        counts = _resolve_rdma_devices_by_rail(context, name, pool, wanted, gpus)
         taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
         return tuple((rail.resource, count) for rail, count in taken), _build_worker_fabric(taken, access)
     if wanted != "auto":
@@ -67,7 +67,7 @@ def _find_pool_fabric_access(context: JobResolution, pool: NodePool) -> FabricAc
     return resolve_fabric_access(context.cluster.spec, pool)
 
 
-def _count_rdma_devices(
+def _resolve_rdma_devices_by_rail(
     context: JobResolution, name: str, pool: NodePool, wanted: str | int, gpus: int
 ) -> list[int]:
     """Return the number of devices of one worker on each rail of its pool."""
@@ -95,10 +95,10 @@ def _count_rdma_devices(
             f"{number} RDMA devices per worker, but a node of pool '{name}' has {sum(most)}{shared}",
             f"Write rdma: all, or a number up to {sum(most)}." if most else "Write rdma: required.",
         )
-    return _distribute_rdma_devices(number, most)
+    return _assign_rdma_devices_to_rails(number, most)
 
 
-def _distribute_rdma_devices(number: int, most: Sequence[int]) -> list[int]:
+def _assign_rdma_devices_to_rails(number: int, most: Sequence[int]) -> list[int]:
     """Distribute devices over the rails in turn, to each at most as many as it has."""
     counts = [0] * len(most)
     while sum(counts) < min(number, sum(most)):

@@ -10,7 +10,7 @@ from gangplan.records import dataclass
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.quota import ResourceQuantities
 from gangplan.resolve.shares import CPU_RESOURCE, MEMORY_RESOURCE, compute_free_per_node, count_pool_nodes
-from gangplan.resolve.site import compute_most_by_pool
+from gangplan.resolve.site import compute_team_maximum_by_pool
 from gangplan.spec.job import Launcher
 from gangplan.spec.nodes import NodePool
 
@@ -33,7 +33,9 @@ def resolve_launcher_demand(context: JobResolution, workers: int) -> PodDemand:
     return PodDemand(1, 0, asked.cpu or cpu, asked.memory or memory)
 
 
-def can_hold_run(context: JobResolution, name: str, workers: PodDemand, launcher: PodDemand | None) -> bool:
+def can_pool_hold_run(
+    context: JobResolution, name: str, workers: PodDemand, launcher: PodDemand | None
+) -> bool:
     """Return whether an idle pool holds all workers at once, with `launcher` if it runs there too.
 
     This is an estimate from the cluster file alone: a pool that it rejects would refuse the run; one that it
@@ -41,13 +43,13 @@ def can_hold_run(context: JobResolution, name: str, workers: PodDemand, launcher
     """
     spec = context.cluster.spec
     pool = spec.node_pools[name]
-    if _count_pods_per_node(pool, workers) * count_pool_nodes(pool) < workers.count:
+    if _count_pods_per_pool_node(pool, workers) * count_pool_nodes(pool) < workers.count:
         return False
-    most = compute_most_by_pool(context.cluster, context.teams).get(context.team.name)
-    return most is None or _is_within(pool, most.get(name, {}), workers, launcher)
+    most = compute_team_maximum_by_pool(context.cluster, context.teams).get(context.team.name)
+    return most is None or _is_pod_demand_within_pool(pool, most.get(name, {}), workers, launcher)
 
 
-def _count_pods_per_node(pool: NodePool, demand: PodDemand) -> int:
+def _count_pods_per_pool_node(pool: NodePool, demand: PodDemand) -> int:
     """Return how many of these pods fit on one empty node."""
     cpu, memory = compute_free_per_node(pool)
     counts = [
@@ -61,16 +63,18 @@ def _count_pods_per_node(pool: NodePool, demand: PodDemand) -> int:
     return min(counts, default=demand.count)
 
 
-def _is_within(
+def _is_pod_demand_within_pool(
     pool: NodePool, most: ResourceQuantities, workers: PodDemand, launcher: PodDemand | None
 ) -> bool:
     total: ResourceQuantities = {}
-    for resource, amount in _list_demanded_amounts(pool, workers, launcher):
+    for resource, amount in _list_amounts_demanded_of_pool(pool, workers, launcher):
         total[resource] = total.get(resource, ZERO) + amount
     return all(amount <= most.get(resource, ZERO) for resource, amount in total.items())
 
 
-def _list_demanded_amounts(pool: NodePool, *demands: PodDemand | None) -> Iterator[tuple[str, Quantity]]:
+def _list_amounts_demanded_of_pool(
+    pool: NodePool, *demands: PodDemand | None
+) -> Iterator[tuple[str, Quantity]]:
     for demand in demands:
         if demand is None:
             continue

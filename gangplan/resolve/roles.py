@@ -5,8 +5,8 @@ from __future__ import annotations
 from gangplan.model.frameworks import FRAMEWORKS_WITH_ROLES, TF_ROLES
 from gangplan.model.job import Origin, PulledImage, ResolvedRole, Resources
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.image import add_image_needs, resolve_catalog_image
-from gangplan.resolve.misfit import WorkerShape, explain_misfit
+from gangplan.resolve.image import resolve_catalog_image, resolve_image_needs_of_worker
+from gangplan.resolve.misfit import WorkerShape, explain_worker_misfit_on_pool
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.variables import resolve_env_block
 from gangplan.rules.roles import ROLE_UNUSABLE
@@ -38,13 +38,13 @@ def resolve_roles(
     return tuple(
         role
         for name, one in sorted(asked.items())
-        if _is_sound(context, image, name, one)
-        and (role := resolve_role_or_step(context, image, placement, shape, name, one, ("roles", name)))
+        if _can_resolve_requested_role(context, image, name, one)
+        and (role := resolve_role_or_step_pods(context, image, placement, shape, name, one, ("roles", name)))
         is not None
     )
 
 
-def _is_sound(context: JobResolution, image: PulledImage, name: str, one: Asked) -> bool:
+def _can_resolve_requested_role(context: JobResolution, image: PulledImage, name: str, one: Asked) -> bool:
     where = context.where("roles", name, key=True)
     if name in TAKEN_ROLE_NAMES:
         message = f"a role cannot be called '{name}': workers, launcher and initializers have these names"
@@ -63,7 +63,7 @@ def _is_sound(context: JobResolution, image: PulledImage, name: str, one: Asked)
     return False
 
 
-def resolve_role_or_step(
+def resolve_role_or_step_pods(
     context: JobResolution,
     image: PulledImage,
     placement: ChosenPlacement,
@@ -95,8 +95,8 @@ def resolve_role_or_step(
     offered = context.cluster.spec.node_pools[pool.name]
     cpu, memory = one.cpu or shape.cpu, one.memory or shape.memory
     wanted = WorkerShape(one.gpus or 0, shape.model, shape.mig, cpu, memory, None)
-    wanted = add_image_needs(context, wanted, one.image or image.name)
-    field, reason = explain_misfit(offered, wanted)
+    wanted = resolve_image_needs_of_worker(context, wanted, one.image or image.name)
+    field, reason = explain_worker_misfit_on_pool(offered, wanted)
     if reason:
         field = "gpus" if field == "mig" else field
         stated = field in one.model_fields_set

@@ -36,10 +36,10 @@ class Scan:
     high: int
 
 
-def read_scan_results(root: Path) -> tuple[Scan, ...]:
+def read_image_scan_results(root: Path) -> tuple[Scan, ...]:
     """Return the images of all readable reports, by digest; of several reports of one image the worst."""
     worst: dict[str, Scan] = {}
-    for scan in _read_scan_folder(root)[0]:
+    for scan in _read_image_scan_folder(root)[0]:
         known = worst.get(scan.digest)
         if known is None or (scan.critical, scan.high) > (known.critical, known.high):
             worst[scan.digest] = scan
@@ -48,14 +48,14 @@ def read_scan_results(root: Path) -> tuple[Scan, ...]:
 
 def check_scans(root: Path) -> list[Finding]:
     """Report scan reports that identify no image: unreadable evidence is no evidence."""
-    return list(_read_scan_folder(root)[1])
+    return list(_read_image_scan_folder(root)[1])
 
 
-def _read_scan_folder(root: Path) -> tuple[list[Scan], list[Finding]]:
+def _read_image_scan_folder(root: Path) -> tuple[list[Scan], list[Finding]]:
     scans: list[Scan] = []
     wrong: list[Finding] = []
     for path in sorted((root / SCANS).glob("*.json")):
-        found, problem = _parse_scan_report(path, path.stat().st_mtime_ns)
+        found, problem = _parse_image_scan_report(path, path.stat().st_mtime_ns)
         scans += found
         if problem:
             wrong.append(Finding(SCAN_UNREADABLE, Location(f"{SCANS}/{path.name}", 1, 1), problem, HELP))
@@ -63,36 +63,39 @@ def _read_scan_folder(root: Path) -> tuple[list[Scan], list[Finding]]:
 
 
 @cache
-def _parse_scan_report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
+def _parse_image_scan_report(path: Path, _changed_ns: int) -> tuple[tuple[Scan, ...], str]:
     """Return the scans of one report and what is wrong with it; cached until the file changes."""
     try:
         report = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:
         return (), f"the report is not JSON: {problem}"
     try:
-        found = tuple(_list_scanned_digests(report)) if isinstance(report, dict) else ()
+        found = tuple(_list_digests_in_image_scan(report)) if isinstance(report, dict) else ()
     except TypeError as problem:
         return (), f"the report is not in the form of Trivy or Clair: {problem}"
     return found, "" if found else "the report names no image by digest, so it is evidence for none"
 
 
-def _list_scanned_digests(report: dict[str, Any]) -> Iterator[Scan]:
+def _list_digests_in_image_scan(report: dict[str, Any]) -> Iterator[Scan]:
     """Yield one entry for each digest that the report is about. Raises TypeError for another form."""
     if "SchemaVersion" in report:  # Trivy omits Results if there are none
         texts = [
             str(report.get("ArtifactName", "")),
-            *map(str, _read_report_field(_read_report_field(report, "Metadata", dict), "RepoDigests", list)),
+            *map(
+                str,
+                _read_image_scan_field(_read_image_scan_field(report, "Metadata", dict), "RepoDigests", list),
+            ),
         ]
         severities = {
-            _read_report_field(one, "VulnerabilityID", str): _read_report_field(one, "Severity", str)
-            for result in _read_report_field(report, "Results", list)
-            for one in _read_report_field(result, "Vulnerabilities", list)
+            _read_image_scan_field(one, "VulnerabilityID", str): _read_image_scan_field(one, "Severity", str)
+            for result in _read_image_scan_field(report, "Results", list)
+            for one in _read_image_scan_field(result, "Vulnerabilities", list)
         }
     elif report.get("vulnerabilities") is not None:
-        texts = [_read_report_field(report, "manifest_hash", str)]
+        texts = [_read_image_scan_field(report, "manifest_hash", str)]
         severities = {
-            _read_report_field(one, "name", str): _read_report_field(one, "normalized_severity", str)
-            for one in _read_report_field(report, "vulnerabilities", dict).values()
+            _read_image_scan_field(one, "name", str): _read_image_scan_field(one, "normalized_severity", str)
+            for one in _read_image_scan_field(report, "vulnerabilities", dict).values()
         }
     else:
         return
@@ -101,7 +104,7 @@ def _list_scanned_digests(report: dict[str, Any]) -> Iterator[Scan]:
         yield Scan(digest, count["CRITICAL"], count["HIGH"])
 
 
-def _read_report_field(whole: Any, name: str, form: type[_Form]) -> _Form:
+def _read_image_scan_field(whole: Any, name: str, form: type[_Form]) -> _Form:
     """Return a field of a part of a report; empty if it is omitted. Raises TypeError for another type."""
     if not isinstance(whole, dict):
         raise TypeError(f"what should have {name} is no object")

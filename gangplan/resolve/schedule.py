@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangplan.model.backend import TRAINJOB
 from gangplan.model.cost import compute_max_seconds
-from gangplan.model.cron import HOUR, MINUTE, find_next_start, parse_cron
+from gangplan.model.cron import HOUR, MINUTE, find_next_cron_start, parse_cron
 from gangplan.model.duration import format_duration
 from gangplan.model.job import HASH_PLACEHOLDER, EnvVar, Job, RunSchedule, ValueOrigin
 from gangplan.model.pods import RUN_NAME_VARIABLE
@@ -15,7 +15,7 @@ from gangplan.model.starts import (
     FIRST_YEAR,
     NoZonesError,
     find_clock_changes,
-    find_shortest_gap,
+    find_shortest_cron_start_gap,
     find_time_zone,
 )
 from gangplan.resolve.client import resolve_client_image
@@ -40,7 +40,7 @@ MOST_MISSED = 100
 _BEGIN = (FIRST_YEAR - 1970) * 365 * 86400
 
 
-def find_schedule_backend(cluster: Cluster) -> str:
+def resolve_schedule_backend(cluster: Cluster) -> str:
     """Return what starts scheduled runs on a cluster: cronjob or commit; empty if nothing does."""
     offered = cluster.schedules
     if offered is None:
@@ -48,12 +48,12 @@ def find_schedule_backend(cluster: Cluster) -> str:
     return offered.starter(cluster.gitops_only)
 
 
-def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "schedule") -> Job:
+def resolve_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "schedule") -> Job:
     """Return the job with its schedule, or with one that `field` leads to, and report findings.
 
     A schedule of another job is checked where it is written.
     """
-    backend = find_schedule_backend(context.cluster.spec)
+    backend = resolve_schedule_backend(context.cluster.spec)
     if not backend:
         message = f"cluster {context.cluster.name} offers no schedules"
         help = "Remove schedule, or ask the cluster's owner for schedules: {client: IMAGE, egress: [NAME]}."
@@ -72,23 +72,25 @@ def add_schedule(context: JobResolution, job: Job, asked: Asked, field: str = "s
     )
     if not client:
         return replace(job, schedule=made)
-    return replace(job, schedule=made, is_dated=True, env=_add_pods_to_no_proxy(job))
+    return replace(job, schedule=made, is_dated=True, env=_add_dated_pods_to_no_proxy(job))
 
 
-def _add_pods_to_no_proxy(job: Job) -> tuple[EnvVar, ...]:
+def _add_dated_pods_to_no_proxy(job: Job) -> tuple[EnvVar, ...]:
     """Return the variables of dated runs, with the names of their pods in NO_PROXY.
 
     The runtime exists before the run, so each pod reads the run's name from its label (JobSet v0.10 to v0.12)
     into a variable that must come before NO_PROXY: a variable can use only those before it.
     """
     own = f".{job.name}-{HASH_PLACEHOLDER}"
-    found = [_insert_run_name_variable(one, own) if own in one.value.split(",") else one for one in job.env]
+    found = [
+        _insert_dated_run_name_variable(one, own) if own in one.value.split(",") else one for one in job.env
+    ]
     if found == list(job.env):
         return job.env
-    return tuple(sorted((*found, build_run_name_env()), key=lambda one: one.name))
+    return tuple(sorted((*found, build_dated_run_name_env()), key=lambda one: one.name))
 
 
-def build_run_name_env() -> EnvVar:
+def build_dated_run_name_env() -> EnvVar:
     """Return the variable with the name of a dated run, read from the label of its pods."""
     origins = (
         ValueOrigin("spec", ("env", RUN_NAME_VARIABLE), f"env in the spec could set {RUN_NAME_VARIABLE}"),
@@ -96,7 +98,7 @@ def build_run_name_env() -> EnvVar:
     return EnvVar(RUN_NAME_VARIABLE, field=f"metadata.labels['{TRAINJOB.run_label}']", origins=origins)
 
 
-def _insert_run_name_variable(one: EnvVar, own: str) -> EnvVar:
+def _insert_dated_run_name_variable(one: EnvVar, own: str) -> EnvVar:
     value = ",".join(
         f".$({RUN_NAME_VARIABLE})" if part == own else part.replace("$(", "$$(")
         for part in one.value.split(",")
@@ -136,17 +138,17 @@ def _check_schedule_times(context: JobResolution, asked: Asked, job: Job) -> Non
         help = "Install the system's tzdata, or the Python package tzdata."
         context.report(SCHEDULE_ZONE, context.where("schedule", "timeZone"), message, help, WARNING)
         return
-    if find_next_start(parse_cron(asked.cron), _BEGIN, find_time_zone(asked.time_zone)) is None:
+    if find_next_cron_start(parse_cron(asked.cron), _BEGIN, find_time_zone(asked.time_zone)) is None:
         message = f"'{asked.cron}' names a day that does not exist, so no run ever starts"
         context.report(SCHEDULE_NEVER, context.where("schedule", "cron"), message, "Correct day and month.")
         return
-    _check_gap(context, asked, job)
-    _check_clock(context, asked)
+    _check_gap_between_scheduled_starts(context, asked, job)
+    _check_schedule_across_clock_changes(context, asked)
 
 
-def _check_gap(context: JobResolution, asked: Asked, job: Job) -> None:
+def _check_gap_between_scheduled_starts(context: JobResolution, asked: Asked, job: Job) -> None:
     """Check the shortest time between two starts against the timeout and the deadline for late ones."""
-    found = find_shortest_gap(asked.cron, asked.time_zone)
+    found = find_shortest_cron_start_gap(asked.cron, asked.time_zone)
     gap = found[0] if found else 0
     at = context.where("schedule", "startingDeadline")
     if asked.starting_deadline < MINUTE:
@@ -174,7 +176,7 @@ def _round_down_duration(seconds: int) -> int:
     return max(seconds // unit * unit, min(seconds, MINUTE))
 
 
-def _check_clock(context: JobResolution, asked: Asked) -> None:
+def _check_schedule_across_clock_changes(context: JobResolution, asked: Asked) -> None:
     for one in find_clock_changes(asked.cron, asked.time_zone):
         what = (
             "comes twice, and so does the start"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gangplan.model.amounts import format_for_spec, format_with_unit
 from gangplan.model.job import EnvVar, Mount, Origin, ScratchSpace, ValueOrigin
-from gangplan.model.quantity import Quantity, parse_memory
+from gangplan.model.quantity import Quantity, parse_memory_quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING_REGIMES
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
-from gangplan.resolve.tenant import count_claims
+from gangplan.resolve.tenant import count_team_claims_on_cluster
 from gangplan.rules.pods import SCRATCH_CLAIMS, SCRATCH_MEMORY, SCRATCH_NOT_COUNTED, SCRATCH_NOT_ENCRYPTED
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.pods import Scratch as Asked
@@ -17,7 +17,7 @@ from gangplan.spec.pods import Scratch as Asked
 FOLDER = "SCRATCH_DIR"
 VOLUME = "scratch"
 # The memory of a program without its scratch: a Python with its libraries, and the buffers of MPI.
-_LEAST = parse_memory("1Gi")
+_LEAST = parse_memory_quantity("1Gi")
 
 
 def resolve_scratch(context: JobResolution) -> ScratchSpace | None:
@@ -31,7 +31,9 @@ def resolve_scratch(context: JobResolution) -> ScratchSpace | None:
     return ScratchSpace(asked, "disk", "/scratch")
 
 
-def add_scratch_class(scratch: ScratchSpace | None, placement: ChosenPlacement | None) -> ScratchSpace | None:
+def add_scratch_storage_class(
+    scratch: ScratchSpace | None, placement: ChosenPlacement | None
+) -> ScratchSpace | None:
     """Return the scratch with the storage class of the pool's local disks, if it uses them."""
     disk = placement.node_pool.local_disk if placement else None
     if scratch is None or disk is None or scratch.medium != "local":
@@ -71,7 +73,7 @@ def resolve_scratch_env(context: JobResolution, scratch: ScratchSpace | None) ->
     return {FOLDER: EnvVar(FOLDER, scratch.path, origins=origins)}
 
 
-def check_scratch(
+def check_requested_scratch(
     context: JobResolution,
     shape: WorkerShape,
     workers: int,
@@ -84,7 +86,7 @@ def check_scratch(
         return
     where = context.where("scratch")
     if scratch.medium == "memory":
-        _check_memory(context, scratch, shape.memory)
+        _check_requested_scratch_memory(context, scratch, shape.memory)
     elif scratch.medium == "disk" and pool.disk is None:
         context.report(
             SCRATCH_NOT_COUNTED,
@@ -94,12 +96,12 @@ def check_scratch(
             f"Ask the cluster's owner to write disk: for pool {name} in {context.cluster.document.file}.",
         )
     elif scratch.medium == "local":
-        _check_claims(context, workers)
+        _check_scratch_claims_of_spec(context, workers)
         if pool.local_disk is not None:
-            _check_encrypted(context, pool.local_disk.storage_class, regimes)
+            _check_requested_scratch_is_encrypted(context, pool.local_disk.storage_class, regimes)
 
 
-def _check_memory(context: JobResolution, scratch: ScratchSpace, memory: Quantity) -> None:
+def _check_requested_scratch_memory(context: JobResolution, scratch: ScratchSpace, memory: Quantity) -> None:
     """Check that scratch in memory leaves enough: it counts as the container's memory.
 
     Source: Kubernetes docs, Volumes: emptyDir.
@@ -119,10 +121,10 @@ def _check_memory(context: JobResolution, scratch: ScratchSpace, memory: Quantit
     )
 
 
-def _check_claims(context: JobResolution, workers: int) -> None:
+def _check_scratch_claims_of_spec(context: JobResolution, workers: int) -> None:
     """Check the limit of claims: each worker's volume is a claim of the namespace while its pod exists."""
     most = context.cluster.spec.limits.objects.claims
-    made = count_claims(context.cluster, context.team)
+    made = count_team_claims_on_cluster(context.cluster, context.team)
     if workers + made > most:
         context.report(
             SCRATCH_CLAIMS,
@@ -133,7 +135,9 @@ def _check_claims(context: JobResolution, workers: int) -> None:
         )
 
 
-def _check_encrypted(context: JobResolution, storage_class: str, regimes: tuple[str, ...]) -> None:
+def _check_requested_scratch_is_encrypted(
+    context: JobResolution, storage_class: str, regimes: tuple[str, ...]
+) -> None:
     """Check that data which must be encrypted at rest is also encrypted on local disks."""
     asking = sorted(ENCRYPTING_REGIMES & {*regimes})
     known = context.cluster.spec.storage_classes.get(storage_class)

@@ -82,7 +82,7 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
         plan.mounts.append(Mount(volume, path, secret=secret, read_only=True, origins=said))
 
 
-def check_reserved_env(context: JobResolution) -> None:
+def check_reserved_names_in_spec_env(context: JobResolution) -> None:
     """Report variables that belong to Trainer or to the launch."""
     for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
         for name in names:
@@ -96,22 +96,22 @@ def check_reserved_env(context: JobResolution) -> None:
                 )
 
 
-def check_secret_names(context: JobResolution) -> None:
+def check_secret_names_in_spec_env(context: JobResolution) -> None:
     """Report variables that are named like secrets and have their value in the spec: of the job, and of its
     other containers, steps and roles.
 
     Those whose value looks like a secret are left out: the scan of the file reports them as errors.
     """
     spec = context.spec.spec
-    _check_secret_names_of_block(context, spec.env, ("env",))
+    _check_secret_names_in_env_block(context, spec.env, ("env",))
     for kind in ("setup", "sidecars", "steps"):
         for index, one in enumerate(getattr(spec, kind)):
-            _check_secret_names_of_block(context, one.env, (kind, index, "env"))
+            _check_secret_names_in_env_block(context, one.env, (kind, index, "env"))
     for name, role in spec.roles.items():
-        _check_secret_names_of_block(context, role.env, ("roles", name, "env"))
+        _check_secret_names_in_env_block(context, role.env, ("roles", name, "env"))
 
 
-def _check_secret_names_of_block(
+def _check_secret_names_in_env_block(
     context: JobResolution, given: Mapping[str, str | EnvSource], at: FieldPath
 ) -> None:
     named = [name for name in given if any(word in name.upper() for word in _SECRET_WORDS)]

@@ -8,7 +8,7 @@ from gangplan.findings import Location
 from gangplan.model.job import ElasticLimits, PulledImage, ResolvedRole, RetryExitCodes
 from gangplan.model.pods import DebugHold, Neighbour
 from gangplan.model.profiles import DEFAULT_WORKERS
-from gangplan.resolve.cloud import find_identity_endpoints
+from gangplan.resolve.cloud import resolve_cloud_identity_endpoints
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.misfit import WorkerShape
@@ -53,9 +53,9 @@ def resolve_steps_if_any(
     return resolve_steps(context, image, placement, shape, data, timeout_s)
 
 
-def find_needed_endpoints(context: JobResolution) -> dict[str, Location]:
+def resolve_endpoints_needed_by_spec(context: JobResolution) -> dict[str, Location]:
     """Return the endpoints that an identity and steps must reach, each with the place that asks for it."""
-    needed = find_identity_endpoints(context)
+    needed = resolve_cloud_identity_endpoints(context)
     if not context.spec.spec.steps:
         return needed
     from gangplan.resolve.steps import find_step_endpoints
@@ -96,6 +96,6 @@ def resolve_neighbours_if_any(
     asked = context.spec.spec.placement
     if asked is None or not (asked.near or asked.apart):
         return (), ()
-    from gangplan.resolve.neighbours import resolve_neighbours
+    from gangplan.resolve.neighbours import resolve_near_and_apart_terms
 
-    return resolve_neighbours(context, asked, placement)
+    return resolve_near_and_apart_terms(context, asked, placement)

@@ -9,7 +9,7 @@ from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.image import PulledImage
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.limits import check_counts
+from gangplan.resolve.limits import check_counts_against_cluster_limits
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.rules.model import WARNING, Rule
@@ -36,7 +36,7 @@ _SHARING = "NCCL_MULTI_RANK_GPU_ENABLE"
 _BANDWIDTHS = ((16, 1 << 30, 25), (8, 32, 10))
 
 
-def check_sense(
+def check_requested_amounts_are_plausible(
     context: JobResolution,
     shape: WorkerShape,
     workers: int,
@@ -45,18 +45,18 @@ def check_sense(
     placement: ChosenPlacement | None,
 ) -> None:
     """Check counts against the cluster's limits, and a worker's ranks, CPU and memory against its GPUs."""
-    check_counts(context, workers, shape.gpus)
-    _check_binding(context, shape, slots)
+    check_counts_against_cluster_limits(context, workers, shape.gpus)
+    _check_cores_for_bound_ranks(context, shape, slots)
     if shape.gpus:
-        _check_ranks(context, shape, workers, slots, image)
+        _check_ranks_against_requested_gpus(context, shape, workers, slots, image)
         if placement is not None:  # else no node is large enough, which is reported
-            _check_amounts(context, shape, placement.node_pool)
-            _check_shared(context, placement, workers * slots, image)
+            _check_requested_worker_amounts(context, shape, placement.node_pool)
+            _check_spec_ranks_on_shared_gpus(context, placement, workers * slots, image)
             if image is not None and image.framework != "plain":
-                _check_network(context, placement, shape.gpus, workers)
+                _check_pool_bandwidth_for_workers(context, placement, shape.gpus, workers)
 
 
-def _check_binding(context: JobResolution, shape: WorkerShape, slots: int) -> None:
+def _check_cores_for_bound_ranks(context: JobResolution, shape: WorkerShape, slots: int) -> None:
     """Check that ranks which are bound to cores have cores of their own."""
     mpi, one = context.spec.spec.mpi, Quantity.of(1).nano
     if mpi is None or mpi.bind_to != "core":
@@ -73,7 +73,9 @@ def _check_binding(context: JobResolution, shape: WorkerShape, slots: int) -> No
     context.report(BINDING_SHARED, context.where("mpi", "bindTo"), message, help)
 
 
-def _check_network(context: JobResolution, placement: ChosenPlacement, gpus: int, workers: int) -> None:
+def _check_pool_bandwidth_for_workers(
+    context: JobResolution, placement: ChosenPlacement, gpus: int, workers: int
+) -> None:
     """Check the bandwidth of the nodes, where it is stated and no RDMA is used, against their number."""
     pool, fabric = placement.node_pool, placement.fabric
     if pool.network_gbps is None or fabric.resources or fabric.access.name:
@@ -104,7 +106,7 @@ def _check_network(context: JobResolution, placement: ChosenPlacement, gpus: int
     )
 
 
-def _check_ranks(
+def _check_ranks_against_requested_gpus(
     context: JobResolution, shape: WorkerShape, workers: int, slots: int, image: PulledImage | None
 ) -> None:
     """Check the number of ranks of a worker against its GPUs."""
@@ -131,7 +133,7 @@ def _check_ranks(
         context.report(SLOTS_NOT_GPUS, context.where("slots"), what, "Omit slots to run one rank per GPU.")
 
 
-def _check_shared(
+def _check_spec_ranks_on_shared_gpus(
     context: JobResolution, placement: ChosenPlacement, ranks: int, image: PulledImage | None
 ) -> None:
     """Check for ranks on shared GPUs, where two may get the same card."""
@@ -155,30 +157,30 @@ def _format_gpu_count(count: int) -> str:
     return f"{count} {'GPU' if count == 1 else 'GPUs'}"
 
 
-def _check_amounts(context: JobResolution, shape: WorkerShape, pool: NodePool) -> None:
+def _check_requested_worker_amounts(context: JobResolution, shape: WorkerShape, pool: NodePool) -> None:
     """Check CPU and memory of the spec: amounts too small for processes with GPUs are likely a wrong unit."""
     for rule, name, amount, least in (
         (MEMORY_TINY, "memory", shape.memory, _LEAST_MEMORY),
         (CPU_TINY, "cpu", shape.cpu, _LEAST_CPU),
     ):
         if amount.nano < least.nano * shape.gpus and context.origins[name].layer == "spec":
-            _report_tiny_amount(context, rule, name, amount, shape, pool)
+            _report_tiny_requested_amount(context, rule, name, amount, shape, pool)
 
 
-def _report_tiny_amount(
+def _report_tiny_requested_amount(
     context: JobResolution, rule: Rule, name: str, amount: Quantity, shape: WorkerShape, pool: NodePool
 ) -> None:
     what = format_with_unit(name, amount) if name == "cpu" else f"{amount.canonical()} of {name}"
-    meant = _guess_meant_memory(name, amount, pool)
+    meant = _guess_memory_meant_by_spec(name, amount, pool)
     message = (
         f"{what} for {_format_gpu_count(shape.gpus)}: {'no' if name == 'memory' else 'too little to keep'} "
     )
     message += "process of a framework starts with so little" if name == "memory" else "them busy"
-    help = f"Write {name}: {meant or _compute_fair_share(name, shape, pool)}."
+    help = f"Write {name}: {meant or _compute_worker_share_of_pool_node(name, shape, pool)}."
     context.report(rule, context.origin_of(name, (name,)), message, help)
 
 
-def _guess_meant_memory(name: str, amount: Quantity, pool: NodePool) -> str:
+def _guess_memory_meant_by_spec(name: str, amount: Quantity, pool: NodePool) -> str:
     """Return the same number in GiB, if the unit may be wrong and a node has that much."""
     number = re.fullmatch(r"(\d+)(?:[mkM]|Ki|Mi)?", amount.canonical())
     if name != "memory" or number is None:
@@ -187,7 +189,7 @@ def _guess_meant_memory(name: str, amount: Quantity, pool: NodePool) -> str:
     return format_for_spec(name, meant) if meant > ZERO and meant.nano <= pool.memory.nano else ""
 
 
-def _compute_fair_share(name: str, shape: WorkerShape, pool: NodePool) -> str:
+def _compute_worker_share_of_pool_node(name: str, shape: WorkerShape, pool: NodePool) -> str:
     """Return a fair share of a node for so many GPUs, rounded down; a usual amount if that is zero."""
     usual = Quantity.of(shape.gpus * (64 << 30 if name == "memory" else 8))
     if pool.gpu is None or not pool.gpu.count:

@@ -11,7 +11,7 @@ CPU_RESOURCE, MEMORY_RESOURCE, DISK_RESOURCE, HUGE_PAGES = "cpu", "memory", "eph
 _MEBIBYTE = 2**20
 
 
-def list_covered_resources(cluster: Cluster) -> tuple[str, ...]:
+def list_resources_of_cluster_pools(cluster: Cluster) -> tuple[str, ...]:
     """Return every resource that some pool offers: cpu, memory, then the others by name.
 
     One resource group covers them all, so that a pod set takes all of its resources from one flavor; each
@@ -51,7 +51,9 @@ def find_measure(pool: NodePool) -> str:
     return pool.gpu.resource if pool.gpu else CPU_RESOURCE
 
 
-def compute_fraction(amount: Quantity, numerator: int, denominator: int, resource: str) -> Quantity:
+def compute_fraction_of_pool_amount(
+    amount: Quantity, numerator: int, denominator: int, resource: str
+) -> Quantity:
     """Return a part of an amount, rounded down to thousandths of a core, whole MiB, pages or devices."""
     if not denominator:
         return ZERO
@@ -65,7 +67,7 @@ def compute_fraction(amount: Quantity, numerator: int, denominator: int, resourc
     return Quantity.of(part // 1_000_000_000)
 
 
-def amounts_of(share: Share, pool: NodePool) -> dict[str, Quantity]:
+def resolve_pool_share_amounts(share: Share, pool: NodePool) -> dict[str, Quantity]:
     """Return a share of a pool in every resource of the pool.
 
     What the share does not state is in proportion to its measure. A GPU without its part of the CPU and
@@ -73,7 +75,10 @@ def amounts_of(share: Share, pool: NodePool) -> dict[str, Quantity]:
     """
     whole = compute_pool_capacity(pool)
     numerator, denominator = _compute_share_fraction(share, pool, whole)
-    amounts = {name: compute_fraction(total, numerator, denominator, name) for name, total in whole.items()}
+    amounts = {
+        name: compute_fraction_of_pool_amount(total, numerator, denominator, name)
+        for name, total in whole.items()
+    }
     if share.gpus is not None and pool.gpu:
         amounts[pool.gpu.resource] = Quantity.of(share.gpus)
     if share.cpu is not None:

@@ -20,20 +20,20 @@ from gangplan.model.site import (
     SiteQueue,
     SiteTopology,
 )
-from gangplan.objects import dump
-from gangplan.resolve.platform import resolve_platform
+from gangplan.objects import dump_object_as_block_yaml
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.resolve.quota import (
     DEFAULT_COHORT,
     DEFAULT_WEIGHT,
     ResourceQuantities,
     cohort_of,
-    compute_team_shares,
-    list_cohort_quotas,
-    list_team_quotas,
+    compute_team_quota_shares,
+    resolve_cohort_quotas,
+    resolve_team_quotas,
     weight_of,
 )
-from gangplan.resolve.shares import list_covered_resources
-from gangplan.resolve.tree import compute_most_by_queue, sum_over_flavors
+from gangplan.resolve.shares import list_resources_of_cluster_pools
+from gangplan.resolve.tree import resolve_queue_maximum_by_flavor, sum_site_quotas_over_flavors
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.manager import manager_settings_of
 from gangplan.spec.namespaces import namespace_of
@@ -50,7 +50,7 @@ def resolve_site_without_sweeps(workspace: Workspace, cluster_name: str) -> Site
 
 
 def _build_cluster_site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> Site:
-    spec, platform = cluster.spec, resolve_platform(cluster)
+    spec, platform = cluster.spec, resolve_platform_of_cluster_file(cluster)
     source = cluster.document.file
     monitor = _build_site_monitor(spec)
     if spec.gang != "kueue" or platform.kueue is None:
@@ -62,17 +62,17 @@ def _build_cluster_site(cluster: ClusterFile, teams: Mapping[str, TeamFile]) -> 
             is_gitops_only=spec.gitops_only,
             has_cronjobs=has_cronjobs(spec),
         )
-    flavors = _list_site_flavors(spec, platform)
+    flavors = _resolve_site_flavors(spec, platform)
     names = {flavor.pool: flavor.name for flavor in flavors}
     namespaces = {name: namespace_of(spec, name, team.spec) for name, team in teams.items()}
     return Site(
         source,
         platform,
         spec.limits.priorities,
-        covered=list_covered_resources(spec),
+        covered=list_resources_of_cluster_pools(spec),
         topology=_build_site_topology(spec),
         flavors=flavors,
-        cohorts=_list_site_cohorts(spec, names),
+        cohorts=_resolve_site_cohorts(spec, names),
         queues=_list_cluster_queues(spec, names, namespaces),
         fair_sharing=spec.fair_sharing,
         provisioning=_list_provisioning_pools(spec),
@@ -110,15 +110,15 @@ def _build_site_topology(spec: Cluster) -> SiteTopology | None:
     return SiteTopology(f"levels-{_compute_short_hash(list(levels))}", levels)
 
 
-def _list_site_flavors(spec: Cluster, platform: Platform) -> tuple[SiteFlavor, ...]:
+def _resolve_site_flavors(spec: Cluster, platform: Platform) -> tuple[SiteFlavor, ...]:
     topology = _build_site_topology(spec)
     return tuple(
-        _build_resource_flavor(name, pool, topology.name if pool.topology and topology else "", platform)
+        _resolve_resource_flavor(name, pool, topology.name if pool.topology and topology else "", platform)
         for name, pool in spec.node_pools.items()
     )
 
 
-def _build_resource_flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> SiteFlavor:
+def _resolve_resource_flavor(name: str, pool: NodePool, topology: str, platform: Platform) -> SiteFlavor:
     """Return a pool's flavor. With a topology it is immutable, so its name has a hash of what it contains.
 
     Kueue fixes nodeLabels, tolerations and topologyName, up to 0.16 nodeTaints too (ResourceFlavor CRD).
@@ -134,10 +134,10 @@ def _build_resource_flavor(name: str, pool: NodePool, topology: str, platform: P
 
 
 def _compute_short_hash(content: object) -> str:
-    return hashlib.sha256(dump({"content": content}).encode()).hexdigest()[:6]
+    return hashlib.sha256(dump_object_as_block_yaml({"content": content}).encode()).hexdigest()[:6]
 
 
-def _list_site_cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteCohort, ...]:
+def _resolve_site_cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteCohort, ...]:
     if not spec.cohorts:
         return (SiteCohort(DEFAULT_COHORT, "", DEFAULT_WEIGHT, ()),)
     return tuple(
@@ -145,7 +145,7 @@ def _list_site_cohorts(spec: Cluster, flavors: Mapping[str, str]) -> tuple[SiteC
             name,
             cohort.parent or "",
             DEFAULT_WEIGHT if cohort.weight is None else cohort.weight,
-            list_cohort_quotas(spec, name, flavors),
+            resolve_cohort_quotas(spec, name, flavors),
         )
         for name, cohort in sorted(spec.cohorts.items())
     )
@@ -155,7 +155,7 @@ def _list_cluster_queues(
     spec: Cluster, flavors: Mapping[str, str], namespaces: Mapping[str, str]
 ) -> tuple[SiteQueue, ...]:
     """Return one queue for each team whose file could be read, by team."""
-    shares = compute_team_shares(spec)
+    shares = compute_team_quota_shares(spec)
     queues = []
     for team, queue in sorted(spec.teams.items()):
         if team not in namespaces:
@@ -168,11 +168,11 @@ def _list_cluster_queues(
                 local_queue=queue.queue,
                 cohort=cohort_of(spec, queue),
                 weight=weight_of(queue),
-                quotas=list_team_quotas(spec, team, shares[team], flavors),
+                quotas=resolve_team_quotas(spec, team, shares[team], flavors),
                 preempt=_build_queue_preemption(queue.preemption or spec.preemption),
                 checks=(
-                    *_list_generated_admission_checks(spec, flavors, shares[team]),
-                    *_list_stated_admission_checks(spec, flavors, team, shares[team]),
+                    *_resolve_generated_admission_checks(spec, flavors, shares[team]),
+                    *_resolve_stated_admission_checks(spec, flavors, team, shares[team]),
                 ),
                 concurrent=_build_queue_concurrency(queue, flavors),
                 queueing_strategy=queue.queueing_strategy,
@@ -186,7 +186,7 @@ def _build_queue_preemption(rule: Preemption) -> QueuePreemption:
     return QueuePreemption(rule.within_cluster_queue, rule.reclaim_within_cohort, rule.borrow_within_cohort)
 
 
-def _list_generated_admission_checks(
+def _resolve_generated_admission_checks(
     spec: Cluster, flavors: Mapping[str, str], pools: Mapping[str, object]
 ) -> tuple[QueueCheck, ...]:
     """Return the admission checks of a queue that has these pools."""
@@ -197,7 +197,7 @@ def _list_generated_admission_checks(
     return tuple(QueueCheck(f"provision-{name}", (flavors[name],)) for name in growing)
 
 
-def _list_stated_admission_checks(
+def _resolve_stated_admission_checks(
     spec: Cluster, flavors: Mapping[str, str], team: str, pools: Mapping[str, object]
 ) -> list[QueueCheck]:
     """Return the checks in the cluster's file that apply to the team and a pool that it has."""
@@ -245,7 +245,7 @@ def _list_multikueue_workers(spec: Cluster) -> tuple[RemoteCluster, ...]:
     )
 
 
-def compute_most_by_pool(
+def compute_team_maximum_by_pool(
     cluster: ClusterFile, teams: Mapping[str, TeamFile]
 ) -> dict[str, dict[str, ResourceQuantities]]:
     """Return the most that each team can ever hold: team -> pool -> resource -> amount; empty without Kueue.
@@ -255,7 +255,7 @@ def compute_most_by_pool(
     if cluster.memo.most is None:
         site = _build_cluster_site(cluster, teams)
         pools = {flavor.name: flavor.pool for flavor in site.flavors}
-        most = compute_most_by_queue(site)
+        most = resolve_queue_maximum_by_flavor(site)
         cluster.memo.most = {
             queue.team: {pools[flavor]: amounts for flavor, amounts in most[queue.name].items()}
             for queue in site.queues
@@ -263,13 +263,15 @@ def compute_most_by_pool(
     return cluster.memo.most
 
 
-def compute_most_by_team(workspace: Workspace, cluster_name: str) -> dict[str, ResourceQuantities]:
+def compute_team_maximum_by_resource(
+    workspace: Workspace, cluster_name: str
+) -> dict[str, ResourceQuantities]:
     """Return the most that each team can ever hold at once, by resource; without Kueue that is its quota."""
     site = resolve_site_without_sweeps(workspace, cluster_name)
     if site.queues:
-        most = compute_most_by_queue(site)
-        return {queue.team: sum_over_flavors(most[queue.name]) for queue in site.queues}
+        most = resolve_queue_maximum_by_flavor(site)
+        return {queue.team: sum_site_quotas_over_flavors(most[queue.name]) for queue in site.queues}
     return {
-        team: sum_over_flavors(shares)
-        for team, shares in compute_team_shares(workspace.clusters[cluster_name].spec).items()
+        team: sum_site_quotas_over_flavors(shares)
+        for team, shares in compute_team_quota_shares(workspace.clusters[cluster_name].spec).items()
     }

@@ -8,11 +8,11 @@ from gangplan.resolve.context import JobResolution
 from gangplan.rules.frameworks import FRAMEWORK_ONE_RANK
 
 
-def resolve_slots(context: JobResolution, gpus: int, image: PulledImage | None) -> int:
+def resolve_ranks_per_worker(context: JobResolution, gpus: int, image: PulledImage | None) -> int:
     """Return the ranks per worker; frameworks that start the command once per worker always have one."""
     written = context.spec.spec.slots
     if image is not None and image.framework in ONE_RANK_FRAMEWORKS:
-        _check_one_rank(context, gpus, image.framework)
+        _check_slots_of_single_rank_framework(context, gpus, image.framework)
         context.origins["slots"] = Origin("built-in")
         return 1
     if written is not None:
@@ -22,7 +22,7 @@ def resolve_slots(context: JobResolution, gpus: int, image: PulledImage | None) 
     return gpus or 1
 
 
-def _check_one_rank(context: JobResolution, gpus: int, framework: str) -> None:
+def _check_slots_of_single_rank_framework(context: JobResolution, gpus: int, framework: str) -> None:
     """Report slots above one, and GPUs that the only rank of xgboost would not use.
 
     One process of jax or tensorflow uses all GPUs of its worker, one of xgboost a single GPU.

@@ -7,21 +7,21 @@ from dataclasses import replace
 from gangplan.findings import Location
 from gangplan.model.duration import format_duration
 from gangplan.model.job import EnvVar, JobStep, Mount, Origin, Origins, PulledImage, ResolvedRole, ValueOrigin
-from gangplan.model.quantity import parse_cpu, parse_memory
-from gangplan.resolve.buckets import S3_URL, build_bucket_env
+from gangplan.model.quantity import parse_cpu, parse_memory_quantity
+from gangplan.resolve.buckets import S3_URL, resolve_bucket_env
 from gangplan.resolve.cloud import resolve_run_identity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
 from gangplan.resolve.proxy import INTERNET_ENDPOINT
-from gangplan.resolve.roles import TAKEN_ROLE_NAMES, resolve_role_or_step
+from gangplan.resolve.roles import TAKEN_ROLE_NAMES, resolve_role_or_step_pods
 from gangplan.rules.specs import CONNECTION_NOT_ADDRESSED, SECRET_UNKNOWN
 from gangplan.rules.steps import FETCH_FOLDER, FETCH_IMAGE, FETCH_SOURCE, STEP_TIMEOUT, STEP_UNUSABLE
 from gangplan.spec.job import Step as Asked
 
 # The requests of a pod that only fetches.
-CPU, MEMORY = parse_cpu("2"), parse_memory("8Gi")
+CPU, MEMORY = parse_cpu("2"), parse_memory_quantity("8Gi")
 # The part of the time for pods to be ready that the workers' images, volumes and nodes need.
 START_S = 300
 HUB, S3 = "hf", "s3"
@@ -46,17 +46,19 @@ def resolve_steps(
         help = "Remove steps: do it in a run of its own, or in setup."
         context.report(STEP_UNUSABLE, context.where("steps"), message, help)
         return ()
-    times = _compute_step_timeouts(context, timeout_s)
+    times = _resolve_step_timeouts(context, timeout_s)
     found = []
     for index, one in enumerate(asked):
         name = one.name or f"step-{index + 1}"
-        if not _is_named(context, index, name) or not _is_fetchable(context, image, index, one, data):
+        if not _is_step_name_usable(context, index, name) or not _can_step_fetch_source(
+            context, image, index, one, data
+        ):
             continue
         small = replace(shape, cpu=CPU, memory=MEMORY) if one.fetch else shape
-        pod = resolve_role_or_step(context, image, placement, small, name, one, ("steps", index))
+        pod = resolve_role_or_step_pods(context, image, placement, small, name, one, ("steps", index))
         if pod is not None:
-            env = (*_build_fetch_env(context, index, one), *pod.env)
-            step = JobStep(index, times[index], _build_fetch_url(context, one), one.to or "")
+            env = (*_resolve_fetch_step_env(context, index, one), *pod.env)
+            step = JobStep(index, times[index], _resolve_fetch_step_url(context, one), one.to or "")
             found.append(replace(pod, env=env, step=step))
     return tuple(found)
 
@@ -76,7 +78,7 @@ def find_step_endpoints(context: JobResolution) -> dict[str, Location]:
     return found
 
 
-def _compute_step_timeouts(context: JobResolution, timeout_s: int) -> list[int]:
+def _resolve_step_timeouts(context: JobResolution, timeout_s: int) -> list[int]:
     """Return how long each step may take, in seconds.
 
     Kueue counts the run as ready once every pod is ready or has succeeded (trainjob_controller.go, PodsReady,
@@ -110,7 +112,7 @@ def _format_step_time(seconds: int) -> str:
     return format_duration(seconds) if seconds > 0 else "no time"
 
 
-def _is_named(context: JobResolution, index: int, name: str) -> bool:
+def _is_step_name_usable(context: JobResolution, index: int, name: str) -> bool:
     spec = context.spec.spec
     before = {one.name or f"step-{number + 1}" for number, one in enumerate(spec.steps[:index])}
     if name not in (*TAKEN_ROLE_NAMES, *spec.roles, *before):
@@ -124,12 +126,14 @@ def _is_named(context: JobResolution, index: int, name: str) -> bool:
     return False
 
 
-def _is_fetchable(context: JobResolution, image: PulledImage, index: int, one: Asked, data: DataPlan) -> bool:
+def _can_step_fetch_source(
+    context: JobResolution, image: PulledImage, index: int, one: Asked, data: DataPlan
+) -> bool:
     """Return whether the source is known, the image can fetch it, and all workers can read the folder."""
     if one.fetch is None:
         return True
     kind = HUB if one.fetch.startswith("hf://") else S3
-    is_known = kind == HUB or _is_bucket(context, index, one.fetch)
+    is_known = kind == HUB or _is_fetch_step_source_a_bucket(context, index, one.fetch)
     name = one.image or image.name
     entry = context.catalog.images.get(name)
     if entry is not None and kind not in entry.fetches:
@@ -141,11 +145,11 @@ def _is_fetchable(context: JobResolution, image: PulledImage, index: int, one: A
         path = ("image",) if one.image else ("fetch",)
         context.report(FETCH_IMAGE, context.where("steps", index, *path), message, help)
         return False
-    _check_token(context, index, one)
-    return _is_shared(context, index, one.to or "", data) and is_known
+    _check_fetch_step_secret(context, index, one)
+    return _is_step_folder_shared_with_workers(context, index, one.to or "", data) and is_known
 
 
-def _is_bucket(context: JobResolution, index: int, source: str) -> bool:
+def _is_fetch_step_source_a_bucket(context: JobResolution, index: int, source: str) -> bool:
     name, where = source.partition("/")[0], context.where("steps", index, "fetch")
     known = context.team.spec.connections
     connection = known.get(name)
@@ -163,7 +167,7 @@ def _is_bucket(context: JobResolution, index: int, source: str) -> bool:
     return True
 
 
-def _check_token(context: JobResolution, index: int, one: Asked) -> None:
+def _check_fetch_step_secret(context: JobResolution, index: int, one: Asked) -> None:
     secret = (one.secret or "").partition("/")[0]
     declared = context.team.spec.secrets
     if secret and secret not in declared:
@@ -172,7 +176,9 @@ def _check_token(context: JobResolution, index: int, one: Asked) -> None:
         context.report(SECRET_UNKNOWN, context.where("steps", index, "secret"), message, help)
 
 
-def _is_shared(context: JobResolution, index: int, folder: str, data: DataPlan) -> bool:
+def _is_step_folder_shared_with_workers(
+    context: JobResolution, index: int, folder: str, data: DataPlan
+) -> bool:
     """Return whether the folder is in a claim that the step can write to and every worker can mount."""
     holding = [one for one in data.mounts if _contains_folder(one, folder)]
     where = context.where("steps", index, "to")
@@ -196,7 +202,7 @@ def _contains_folder(mount: Mount, folder: str) -> bool:
     return not mount.key and f"{folder}/".startswith(f"{mount.path.rstrip('/')}/")
 
 
-def _build_fetch_url(context: JobResolution, one: Asked) -> str:
+def _resolve_fetch_step_url(context: JobResolution, one: Asked) -> str:
     """Return the URL of what is fetched; empty for a command."""
     source = one.fetch or ""
     if not source or source.startswith("hf://"):
@@ -207,7 +213,7 @@ def _build_fetch_url(context: JobResolution, one: Asked) -> str:
     return "/".join(part for part in parts if part)
 
 
-def _build_fetch_env(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
+def _resolve_fetch_step_env(context: JobResolution, index: int, one: Asked) -> tuple[EnvVar, ...]:
     """Return the token, or the keys and the address of the source; only this pod gets them."""
     place, asked = ("steps", index), ValueOrigin("spec", ("steps", index, "fetch"), is_direct=False)
 
@@ -221,7 +227,7 @@ def _build_fetch_env(context: JobResolution, index: int, one: Asked) -> tuple[En
     if one.fetch is None or one.fetch.startswith("hf://"):
         return ()
     connection = one.fetch.partition("/")[0]
-    variables = build_bucket_env(connection, context.team.spec.connections[connection])
+    variables = resolve_bucket_env(connection, context.team.spec.connections[connection])
     return tuple(
         replace(one, origins=said(one.name, *one.origins)) for one in variables if one.name != S3_URL
     )

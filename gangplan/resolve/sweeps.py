@@ -23,8 +23,8 @@ from gangplan.resolve.quota import DEFAULT_WEIGHT
 from gangplan.spec.sweep_files import (
     SweepFile,
     TrialJob,
-    build_pod_shape_key,
-    build_trial_jobs,
+    build_sweep_pod_shape_key,
+    build_sweep_trial_jobs,
     find_shaping_fields,
 )
 from gangplan.spec.templates import TemplateSet
@@ -42,7 +42,7 @@ def cohort_name(queue: SiteQueue) -> str:
     return f"{queue.name}.team"
 
 
-def add_sweeps_to_site(site: Site, workspace: Workspace, cluster: str) -> Site:
+def resolve_site_with_sweeps(site: Site, workspace: Workspace, cluster: str) -> Site:
     """Return the site with the queues of sweeps, and with a cohort for each team that has some."""
     if not site.queues:
         return site
@@ -50,7 +50,7 @@ def add_sweeps_to_site(site: Site, workspace: Workspace, cluster: str) -> Site:
     for queue in site.queues:
         own = [
             (sweep, pods)
-            for sweep, pods in _list_cluster_sweeps(workspace, cluster)
+            for sweep, pods in _resolve_cluster_sweeps(workspace, cluster)
             if sweep.team == queue.team
         ]
         if not own:
@@ -58,8 +58,8 @@ def add_sweeps_to_site(site: Site, workspace: Workspace, cluster: str) -> Site:
             continue
         cohort = cohort_name(queue)
         queues.append(replace(queue, cohort=cohort, quotas=tuple(map(_remove_lending_limits, queue.quotas))))
-        cohorts.append(_build_team_cohort(queue))
-        sweeps += [_build_sweep_queue(site, queue, sweep, pods) for sweep, pods in own]
+        cohorts.append(_resolve_team_cohort(queue))
+        sweeps += [_resolve_sweep_queue(site, queue, sweep, pods) for sweep, pods in own]
     return replace(site, queues=tuple(queues), sweeps=tuple(sweeps), cohorts=(*site.cohorts, *cohorts))
 
 
@@ -69,48 +69,49 @@ def add_sweeps_to_tenants(tenants: Iterable[Tenant], workspace: Workspace, clust
     for tenant in tenants:
         own = tuple(
             TenantQueue(sweep.queue, None, f"{tenant.cluster_queue}.{sweep.queue}")
-            for sweep, _ in _list_cluster_sweeps(workspace, cluster)
+            for sweep, _ in _resolve_cluster_sweeps(workspace, cluster)
             if sweep.team == tenant.team and tenant.queues
         )
         found.append(replace(tenant, queues=(*tenant.queues, *own)) if own else tenant)
     return found
 
 
-def _list_cluster_sweeps(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
+def _resolve_cluster_sweeps(workspace: Workspace, cluster: str) -> list[tuple[SweepFile, list[TrialPods]]]:
     """Return the sweeps on a cluster with the pods of their trials, one entry for each shape; cached."""
     memo = workspace.clusters[cluster].memo
     marks = {name: one.mark for name, one in workspace.sweeps.items()}
     if memo.sweeps != marks:
         shapes = {
-            name: _list_trial_pod_shapes(workspace, one, cluster) for name, one in workspace.sweeps.items()
+            name: _resolve_sweep_trial_pod_shapes(workspace, one, cluster)
+            for name, one in workspace.sweeps.items()
         }
         memo.sweeps, memo.trials = marks, shapes
     return [(one, memo.trials[name]) for name, one in workspace.sweeps.items() if memo.trials[name]]
 
 
-def _list_trial_pod_shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
+def _resolve_sweep_trial_pod_shapes(workspace: Workspace, sweep: SweepFile, cluster: str) -> list[TrialPods]:
     """Return the pods of a sweep's trials by pool, each shape once; none if it is not on the cluster."""
     found: list[TrialPods] = []
     if sweep.sweep is None or count_trials(sweep.sweep) > workspace.clusters[cluster].spec.limits.trials:
         return found
-    for one in _find_distinct_trials(sweep, workspace.templates):
+    for one in _find_distinct_sweep_trials(sweep, workspace.templates):
         if one.spec is None:
             continue
         spec = Spec(SpecFile(sweep.file, sweep.team), one.spec, one.document, "", {}, one.trial, one.template)
         if cluster in resolve_target_clusters(workspace, spec)[0]:
             job, _ = resolve_job(workspace, spec, cluster)
-            if job is not None and (pods := _count_trial_pods(job)) not in found:
+            if job is not None and (pods := _count_sweep_trial_pods(job)) not in found:
                 found.append(pods)
     return found
 
 
-def _find_distinct_trials(sweep: SweepFile, templates: TemplateSet | None) -> Iterator[TrialJob]:
+def _find_distinct_sweep_trials(sweep: SweepFile, templates: TemplateSet | None) -> Iterator[TrialJob]:
     """Yield a trial of each shape: only the first, unless values decide more than what the program sees."""
     assert sweep.document is not None
     fields = find_shaping_fields(sweep.document.value["template"])
     seen = set()
-    for one in build_trial_jobs(sweep, templates):
-        key = build_pod_shape_key(one, fields)
+    for one in build_sweep_trial_jobs(sweep, templates):
+        key = build_sweep_pod_shape_key(one, fields)
         if key not in seen:
             seen.add(key)
             yield one
@@ -118,7 +119,7 @@ def _find_distinct_trials(sweep: SweepFile, templates: TemplateSet | None) -> It
             return
 
 
-def _count_trial_pods(job: Job) -> TrialPods:
+def _count_sweep_trial_pods(job: Job) -> TrialPods:
     """Return the pods of a trial, and how many of them last as long as the trial.
 
     A run ends with its launcher, or with its workers if it has none: earlier steps and other roles may end
@@ -134,7 +135,9 @@ def _count_trial_pods(job: Job) -> TrialPods:
     return TrialPods(tuple(sorted(found.items())), lasting)
 
 
-def _compute_trial_room(shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int) -> dict[str, int]:
+def _compute_sweep_trial_room(
+    shapes: Sequence[TrialPods], pools: Sequence[str], at_once: int
+) -> dict[str, int]:
     """Return the number of pods that may be admitted in each pool.
 
     It is enough for `at_once` trials, but less if some pods end before their trial, so that the quota they
@@ -152,12 +155,14 @@ def _compute_trial_room(shapes: Sequence[TrialPods], pools: Sequence[str], at_on
     return room
 
 
-def _build_sweep_queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPods]) -> SiteQueue:
+def _resolve_sweep_queue(
+    site: Site, queue: SiteQueue, sweep: SweepFile, shapes: list[TrialPods]
+) -> SiteQueue:
     """Return the ClusterQueue of a sweep: the flavors of its pools, each with the pods of so many trials."""
     assert sweep.sweep is not None
     pools = {flavor.name: flavor.pool for flavor in site.flavors}
     used = {pool for shape in shapes for pool, _ in shape.by_pool}
-    room = _compute_trial_room(
+    room = _compute_sweep_trial_room(
         shapes,
         [pools[one.flavor] for one in queue.quotas if pools[one.flavor] in used],
         sweep.sweep.max_concurrent,
@@ -188,7 +193,7 @@ def _build_sweep_queue(site: Site, queue: SiteQueue, sweep: SweepFile, shapes: l
     )
 
 
-def _build_team_cohort(queue: SiteQueue) -> SiteCohort:
+def _resolve_team_cohort(queue: SiteQueue) -> SiteCohort:
     """Return the cohort of a team among other teams: its limits and weight, but no quota of its own."""
     quotas = tuple(
         FlavorQuota(

@@ -25,12 +25,12 @@ def resolve_target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str
             for index, name in enumerate(spec.spec.clusters)
             if name not in workspace.clusters and name not in workspace.unread
         ]
-        findings = findings or _check_team_is_listed(workspace, spec.source.team)
+        findings = findings or _check_cluster_lists_team(workspace, spec.source.team)
         named = tuple(name for name in dict.fromkeys(spec.spec.clusters) if name in workspace.clusters)
         return (() if findings else named), findings
     if team is None:
         return (), []
-    if nowhere := _check_team_is_listed(workspace, team.name):
+    if nowhere := _check_cluster_lists_team(workspace, team.name):
         return (), nowhere
     if team.spec.clusters is not None:
         return tuple(name for name in team.spec.clusters if name in workspace.clusters), []
@@ -45,7 +45,7 @@ def resolve_target_clusters(workspace: Workspace, spec: Spec) -> tuple[tuple[str
     return (), [Finding(CLUSTER_NOT_CHOSEN, spec.document.where(()), message, help)]
 
 
-def _check_team_is_listed(workspace: Workspace, name: str) -> list[Finding]:
+def _check_cluster_lists_team(workspace: Workspace, name: str) -> list[Finding]:
     """Return the finding that no cluster lists a team, at the team's file: one for all its specs."""
     team = workspace.teams.get(name)
     is_listed = any(name in cluster.spec.teams for cluster in workspace.clusters.values())
@@ -58,12 +58,12 @@ def _check_team_is_listed(workspace: Workspace, name: str) -> list[Finding]:
             TEAM_NOT_ON_CLUSTER,
             team.document.where(()),
             message,
-            f"{suggest_cluster_entry(workspace, name, wanted)}.",
+            f"{suggest_cluster_entry_for_team(workspace, name, wanted)}.",
         )
     ]
 
 
-def suggest_cluster_entry(workspace: Workspace, team: str, clusters: Sequence[str]) -> str:
+def suggest_cluster_entry_for_team(workspace: Workspace, team: str, clusters: Sequence[str]) -> str:
     """Return what to add to a cluster file for a team, with the queue that most of its teams have."""
     queues = Counter(one.queue for one in workspace.clusters[clusters[0]].spec.teams.values())
     queue = next((name for name, _ in queues.most_common(1)), "training")

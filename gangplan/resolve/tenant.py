@@ -19,10 +19,10 @@ from gangplan.model.site import (
 )
 from gangplan.model.version import parse_version
 from gangplan.resolve.backstop import resolve_namespace_limits
-from gangplan.resolve.cloud import identity_of
+from gangplan.resolve.cloud import resolve_team_cloud_identity
 from gangplan.resolve.counted import list_counted_resources
-from gangplan.resolve.platform import resolve_platform
-from gangplan.resolve.site import compute_most_by_team, has_cronjobs
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
+from gangplan.resolve.site import compute_team_maximum_by_resource, has_cronjobs
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.manager import manager_settings_of
 from gangplan.spec.namespaces import namespace_of
@@ -35,15 +35,17 @@ from gangplan.workspace import ClusterFile, TeamFile, Workspace
 def resolve_tenants_without_sweeps(workspace: Workspace, cluster_name: str) -> list[Tenant]:
     """Return the teams that a cluster lists, sorted by name; a team without a readable file is left out."""
     cluster = workspace.clusters[cluster_name]
-    platform = resolve_platform(cluster)
-    most = compute_most_by_team(workspace, cluster_name)
+    platform = resolve_platform_of_cluster_file(cluster)
+    most = compute_team_maximum_by_resource(workspace, cluster_name)
     tenants = []
     for name, queue in sorted(cluster.spec.teams.items()):
         team = workspace.teams.get(name)
         if team is None:
             continue
         own = resolve_namespace_limits(
-            cluster.spec, queue, _select_bounded_amounts(most[name], manager_settings_of(cluster.spec))
+            cluster.spec,
+            queue,
+            _resolve_resource_quota_amounts(most[name], manager_settings_of(cluster.spec)),
         )
         tenants.append(
             Tenant(
@@ -55,7 +57,7 @@ def resolve_tenants_without_sweeps(workspace: Workspace, cluster_name: str) -> l
                 pull_secrets=tuple(
                     one for one in team.spec.pull_secrets if _is_there(team.spec, one, cluster_name)
                 ),
-                queues=_list_local_queues(queue) if platform.kueue else (),
+                queues=_list_tenant_local_queues(queue) if platform.kueue else (),
                 cluster_queue=queue.cluster_queue or name,
                 contact=team.spec.contact or "",
                 cost_centre=team.spec.cost_centre or "",
@@ -63,23 +65,23 @@ def resolve_tenants_without_sweeps(workspace: Workspace, cluster_name: str) -> l
                 hard=own.hard,
                 bounds=own.bounds,
                 forbidden_priorities=own.forbidden_priorities,
-                members=_list_group_members(team.spec),
-                debuggers=_list_debug_grants(team.spec),
+                members=_list_tenant_group_members(team.spec),
+                debuggers=_list_tenant_debug_grants(team.spec),
                 claims=_list_claims_to_make(cluster.spec, cluster_name, team.spec),
                 volumes=_list_tenant_volumes(cluster.spec, name, team.spec),
-                store=_build_secret_store(cluster.spec, cluster_name, team.spec, name),
+                store=_resolve_tenant_secret_store(cluster.spec, cluster_name, team.spec, name),
                 is_gitops_only=cluster.spec.gitops_only,
                 regimes=tuple(sorted({*team.spec.compliance, *queue.compliance})),
                 waived=list_waived_policies(workspace.waivers, Subject(cluster_name, name)),
-                pod_security=_resolve_pod_security(queue),
-                identity=identity_of(cluster.spec, name, team.spec),
-                schedules=_list_run_creator_egress(cluster.spec),
+                pod_security=_resolve_tenant_pod_security(queue),
+                identity=resolve_team_cloud_identity(cluster.spec, name, team.spec),
+                schedules=_resolve_run_creator_egress(cluster.spec),
             )
         )
     return tenants
 
 
-def _list_run_creator_egress(cluster: Cluster) -> tuple[Egress, ...]:
+def _resolve_run_creator_egress(cluster: Cluster) -> tuple[Egress, ...]:
     """Return how pods that create runs reach the API server; empty if there are none."""
     if cluster.schedules is None or not has_cronjobs(cluster):
         return ()
@@ -90,7 +92,9 @@ def _list_run_creator_egress(cluster: Cluster) -> tuple[Egress, ...]:
     )
 
 
-def _select_bounded_amounts(most: dict[str, Quantity], manager: ManagerSettings) -> dict[str, Quantity]:
+def _resolve_resource_quota_amounts(
+    most: dict[str, Quantity], manager: ManagerSettings
+) -> dict[str, Quantity]:
     """Return the amounts that a ResourceQuota bounds: no resources that Kueue's quotas count in another way.
 
     A queue may admit any amount of those.
@@ -99,14 +103,14 @@ def _select_bounded_amounts(most: dict[str, Quantity], manager: ManagerSettings)
     return {resource: amount for resource, amount in most.items() if resource in counted}
 
 
-def _list_local_queues(queue: TeamQueue) -> tuple[TenantQueue, ...]:
+def _list_tenant_local_queues(queue: TeamQueue) -> tuple[TenantQueue, ...]:
     """Return the LocalQueues: the team's own, then the others by name."""
     names = dict.fromkeys((queue.queue, *sorted(queue.local_queues)))
     stated = queue.local_queues
     return tuple(TenantQueue(name, stated[name].weight if name in stated else None) for name in names)
 
 
-def _list_group_members(team: Team) -> tuple[GroupMember, ...]:
+def _list_tenant_group_members(team: Team) -> tuple[GroupMember, ...]:
     groups = team.groups
     personas = (
         ("viewer", groups.viewers),
@@ -117,12 +121,12 @@ def _list_group_members(team: Team) -> tuple[GroupMember, ...]:
     return tuple(GroupMember(group, persona) for persona, names in personas for group in names)
 
 
-def _list_debug_grants(team: Team) -> tuple[DebugGrant, ...]:
+def _list_tenant_debug_grants(team: Team) -> tuple[DebugGrant, ...]:
     grants = (DebugGrant(one.group, one.until, one.reason) for one in team.debuggers)
     return tuple(dict.fromkeys(grants))
 
 
-def _resolve_pod_security(queue: TeamQueue) -> PodSecurityLevel:
+def _resolve_tenant_pod_security(queue: TeamQueue) -> PodSecurityLevel:
     if queue.pod_security is None:
         return PodSecurityLevel()
     stated = queue.pod_security
@@ -148,7 +152,7 @@ def is_claim_on_cluster(claim: Claim, cluster_name: str) -> bool:
     return claim.clusters is None or cluster_name in claim.clusters
 
 
-def count_claims(cluster: ClusterFile, team: TeamFile) -> int:
+def count_team_claims_on_cluster(cluster: ClusterFile, team: TeamFile) -> int:
     """Return how many claims of storage classes and volumes a team's namespace has, without those of runs."""
     made = sum(
         one.size is not None and is_claim_on_cluster(one, cluster.name) for one in team.spec.claims.values()
@@ -159,9 +163,9 @@ def count_claims(cluster: ClusterFile, team: TeamFile) -> int:
 def _list_tenant_volumes(cluster: Cluster, name: str, team: Team) -> tuple[VolumeToMake, ...]:
     if not cluster.teams[name].persistent_volumes:
         return ()
-    from gangplan.resolve.persistent import list_persistent_volumes  # few teams have one
+    from gangplan.resolve.persistent import resolve_team_persistent_volumes  # few teams have one
 
-    return tuple(list_persistent_volumes(cluster, name, team))
+    return tuple(resolve_team_persistent_volumes(cluster, name, team))
 
 
 def find_default_class(cluster: Cluster) -> str | None:
@@ -169,7 +173,7 @@ def find_default_class(cluster: Cluster) -> str | None:
     return next((name for name, kind in cluster.storage_classes.items() if kind.default), None)
 
 
-def _build_secret_store(
+def _resolve_tenant_secret_store(
     cluster: Cluster, cluster_name: str, team: Team, name: str
 ) -> ExternalSecretStore | None:
     """Return the team's secrets in the cluster's store: declared, of connections, and for pulling."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from gangplan.findings import Finding
 from gangplan.resolve import cloud
-from gangplan.resolve.grants import check_namespaces, check_regime_coverage
+from gangplan.resolve.grants import check_team_namespaces, check_team_regime_coverage
 from gangplan.resolve.tenant import find_default_class, is_claim_on_cluster
 from gangplan.rules.teams import (
     CLAIM_TWICE,
@@ -31,36 +31,38 @@ from gangplan.workspace import ClusterFile, TeamFile, Workspace, suggest_nearest
 PLACEHOLDERS = ("team", "namespace", "secret")
 
 
-def check_tenants(workspace: Workspace) -> list[Finding]:
+def check_teams_in_cluster_files(workspace: Workspace) -> list[Finding]:
     """Check for everything that prevents a team's objects on its clusters."""
-    findings = [*check_namespaces(workspace), *check_regime_coverage(workspace)]
+    findings = [*check_team_namespaces(workspace), *check_team_regime_coverage(workspace)]
     catalog, document = workspace.catalog, workspace.catalog_document
     if catalog is not None and document is not None and catalog.requirements is not None:
         from gangplan.resolve.image_requirements import check_catalog_requirements  # few catalogs state any
 
         findings += check_catalog_requirements(catalog, document)
     for cluster in workspace.clusters.values():
-        findings += [*_check_default_storage_class(cluster), *_check_secret_path(cluster)]
-        findings += cloud.check_cluster_identities(cluster)
+        findings += [*_check_cluster_default_storage_class(cluster), *_check_cluster_secret_path(cluster)]
+        findings += cloud.check_cluster_cloud_identities(cluster)
         if has_levels(cluster):
-            from gangplan.resolve.pod_security import find_raised_levels  # few clusters have one
+            from gangplan.resolve.pod_security import (
+                resolve_raised_team_pod_security_levels,
+            )  # few clusters have one
 
-            findings += find_raised_levels(cluster)
+            findings += resolve_raised_team_pod_security_levels(cluster)
     for team in workspace.teams.values():
         clusters = [one for one in workspace.clusters.values() if team.name in one.spec.teams]
-        findings += [*_check_team_claims(team, clusters), *_check_debug_grants_in_prod(team, clusters)]
+        findings += [*_check_team_claims(team, clusters), *_check_team_debug_grants_in_prod(team, clusters)]
         if team.spec.only_on:
-            from gangplan.resolve.there import find_undeclared_names  # few teams have any
+            from gangplan.resolve.there import find_names_undeclared_by_team  # few teams have any
 
-            findings += find_undeclared_names(team)
+            findings += find_names_undeclared_by_team(team)
         findings += [
-            *cloud.check_team_identity(team, clusters, workspace.unread),
+            *cloud.check_team_cloud_identity(team, clusters, workspace.unread),
             *_check_team_connections(team, clusters, workspace.unread),
         ]
     return findings
 
 
-def check_expired_grants(
+def check_expired_team_grants(
     workspace: Workspace, today: datetime.date, teams: Collection[str] = ()
 ) -> list[Finding]:
     """Return findings about expired debug grants and Pod Security levels, and about outdated scans of images.
@@ -70,9 +72,9 @@ def check_expired_grants(
     catalog, document = workspace.catalog, workspace.catalog_document
     scans = []
     if catalog is not None and document is not None and catalog.requirements is not None:
-        from gangplan.resolve.image_requirements import find_old_scans  # few catalogs state any
+        from gangplan.resolve.image_requirements import find_outdated_image_scans  # few catalogs state any
 
-        scans = find_old_scans(catalog, document, today)
+        scans = find_outdated_image_scans(catalog, document, today)
     grants = [
         Finding(
             GRANT_EXPIRED,
@@ -88,9 +90,9 @@ def check_expired_grants(
     ]
     if not any(map(has_levels, workspace.clusters.values())):
         return [*scans, *grants]
-    from gangplan.resolve.pod_security import find_expired_levels  # few clusters have one
+    from gangplan.resolve.pod_security import find_expired_team_pod_security_levels  # few clusters have one
 
-    return [*scans, *grants, *find_expired_levels(workspace, today, teams)]
+    return [*scans, *grants, *find_expired_team_pod_security_levels(workspace, today, teams)]
 
 
 def has_levels(cluster: ClusterFile) -> bool:
@@ -98,16 +100,18 @@ def has_levels(cluster: ClusterFile) -> bool:
     return any(queue.pod_security for queue in cluster.spec.teams.values())
 
 
-def check_unneeded_levels(workspace: Workspace, findings: Iterable[Finding]) -> list[Finding]:
+def check_unneeded_team_pod_security_levels(
+    workspace: Workspace, findings: Iterable[Finding]
+) -> list[Finding]:
     """Return findings about Pod Security levels that no run needs, judged by the findings about all runs."""
     if not any(map(has_levels, workspace.clusters.values())):
         return []
-    from gangplan.resolve.pod_security import find_unneeded_levels  # few clusters have one
+    from gangplan.resolve.pod_security import find_unneeded_team_pod_security_levels  # few clusters have one
 
-    return list(find_unneeded_levels(workspace, findings))
+    return list(find_unneeded_team_pod_security_levels(workspace, findings))
 
 
-def _check_default_storage_class(cluster: ClusterFile) -> Iterator[Finding]:
+def _check_cluster_default_storage_class(cluster: ClusterFile) -> Iterator[Finding]:
     defaults = [name for name, kind in cluster.spec.storage_classes.items() if kind.default]
     for name in defaults[1:]:
         yield Finding(
@@ -118,7 +122,7 @@ def _check_default_storage_class(cluster: ClusterFile) -> Iterator[Finding]:
         )
 
 
-def _check_secret_path(cluster: ClusterFile) -> Iterator[Finding]:
+def _check_cluster_secret_path(cluster: ClusterFile) -> Iterator[Finding]:
     """Check that all placeholders of the path are known, and that they distinguish secrets and teams."""
     store = cluster.spec.secret_store
     if store is None:
@@ -170,7 +174,7 @@ def _check_team_claims(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[
         for cluster in there:
             if made.setdefault((cluster.name, real), name) == name:
                 count[cluster.name] += 1
-            yield from _check_claim_storage_class(team, name, claim, cluster)
+            yield from _check_team_claim_storage_class(team, name, claim, cluster)
 
 
 _MOUNTS = {"gcs": "gcsfuse", "s3": "mountpoint-s3", "azure-blob": "blob"}
@@ -208,7 +212,7 @@ def _check_team_connections(
             yield Finding(CONNECTION_INCOMPLETE, where, f"connection '{name}': {said}", help)
 
 
-def _check_claim_storage_class(
+def _check_team_claim_storage_class(
     team: TeamFile, name: str, claim: Claim, cluster: ClusterFile
 ) -> Iterator[Finding]:
     """Check that a storage class of the cluster can provision the claim."""
@@ -241,7 +245,7 @@ def _check_claim_storage_class(
             )
 
 
-def _check_debug_grants_in_prod(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
+def _check_team_debug_grants_in_prod(team: TeamFile, clusters: list[ClusterFile]) -> Iterator[Finding]:
     names = sorted(cluster.name for cluster in clusters if cluster.spec.environment == "prod")
     if not names:
         return

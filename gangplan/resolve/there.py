@@ -12,12 +12,12 @@ from gangplan.spec.team import Team
 from gangplan.workspace import TeamFile
 
 
-def check_names_on_cluster(context: JobResolution) -> None:
+def check_spec_names_in_cluster_file(context: JobResolution) -> None:
     """Report claims, connections, secrets and ConfigMaps in the spec that only other clusters have."""
     team, cluster = context.team.spec, context.cluster.name
     told: set[tuple[Location, str]] = set()
-    for kind, name, where in _list_used_names(context):
-        for what, listed in _find_clusters_of_name(team, kind, name):
+    for kind, name, where in _list_names_used_by_spec(context):
+        for what, listed in _find_clusters_that_have_name(team, kind, name):
             if listed is None or cluster in listed or (where, what) in told:
                 continue
             told.add((where, what))
@@ -30,7 +30,7 @@ def check_names_on_cluster(context: JobResolution) -> None:
             )
 
 
-def _list_used_names(context: JobResolution) -> Iterator[tuple[str, str, Location]]:
+def _list_names_used_by_spec(context: JobResolution) -> Iterator[tuple[str, str, Location]]:
     """Yield what the spec names: its kind, its name, the place."""
     spec, where = context.spec.spec, context.where
     for name in spec.data:
@@ -43,7 +43,7 @@ def _list_used_names(context: JobResolution) -> Iterator[tuple[str, str, Locatio
         yield "secret", name, where("secrets", "files", name, key=True)
     for name in spec.files:
         yield "ConfigMap", name, where("files", name, key=True)
-    for at, env in _list_env_blocks(context):
+    for at, env in _list_env_blocks_of_spec(context):
         for name, value in env.items():
             if isinstance(value, EnvSource) and value.config_map:
                 yield "ConfigMap", value.config_map.partition("/")[0], where(*at, name, "configMap")
@@ -54,7 +54,9 @@ def _list_used_names(context: JobResolution) -> Iterator[tuple[str, str, Locatio
             yield "data", step.fetch.partition("/")[0], where("steps", index, "fetch")
 
 
-def _list_env_blocks(context: JobResolution) -> Iterator[tuple[FieldPath, Mapping[str, str | EnvSource]]]:
+def _list_env_blocks_of_spec(
+    context: JobResolution,
+) -> Iterator[tuple[FieldPath, Mapping[str, str | EnvSource]]]:
     """Yield every env of the spec, with its path."""
     spec = context.spec.spec
     yield ("env",), spec.env
@@ -64,7 +66,9 @@ def _list_env_blocks(context: JobResolution) -> Iterator[tuple[FieldPath, Mappin
     yield from ((("roles", name, "env"), one.env) for name, one in spec.roles.items())
 
 
-def _find_clusters_of_name(team: Team, kind: str, name: str) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+def _find_clusters_that_have_name(
+    team: Team, kind: str, name: str
+) -> Iterator[tuple[str, tuple[str, ...] | None]]:
     """Yield what a name refers to and what that depends on, each with its clusters (None: all)."""
     if kind != "data":
         yield f"{kind} '{name}'", team.only_on.get(name)
@@ -80,7 +84,7 @@ def _find_clusters_of_name(team: Team, kind: str, name: str) -> Iterator[tuple[s
             yield f"claim '{one.claim}'", team.claims[one.claim].clusters
 
 
-def find_undeclared_names(team: TeamFile) -> Iterator[Finding]:
+def find_names_undeclared_by_team(team: TeamFile) -> Iterator[Finding]:
     """Yield findings about names in onlyOn that the file does not declare."""
     spec = team.spec
     of_stores = {one.secret for one in spec.connections.values() if one.secret}

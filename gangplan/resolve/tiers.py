@@ -41,20 +41,20 @@ class Standing:
         return ORDER.index(self.tier) > ORDER.index(least)
 
 
-def tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None) -> Standing:
+def catalog_image_tier_of(catalog: ImageCatalog, image: Image, framework: str, gpu: str | None) -> Standing:
     """Return the tier of an image with a framework on GPUs of a model; None is a run without GPUs."""
     if image.tier is not None:
         return Standing(image.tier, "stated for the image")
     for row in catalog.tiers:
-        if (not row.gpus or gpu in row.gpus) and _matches_tier_row(row, image, framework):
+        if (not row.gpus or gpu in row.gpus) and _matches_image_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "the catalog's tiers")
     for row in list_built_in_tiers() if gpu is None else ():
-        if _matches_tier_row(row, image, framework):
+        if _matches_image_tier_row(row, image, framework):
             return Standing(row.tier, row.source or "")
     return Standing("untested", "no row of the catalog's tiers has it")
 
 
-def describe_support(
+def describe_catalog_image_support(
     catalog: ImageCatalog, name: str, framework: str, gpu: str | None
 ) -> ImageSupport | None:
     """Return how well an image of the catalog is supported on GPUs of a model (None: without GPUs); None where
@@ -63,11 +63,11 @@ def describe_support(
     asks = catalog.requirements is not None and catalog.requirements.tier is not None
     if not (asks or catalog.tiers or image.tier or image.owner):
         return None
-    standing = tier_of(catalog, image, framework, gpu)
+    standing = catalog_image_tier_of(catalog, image, framework, gpu)
     return ImageSupport(standing.tier, standing.source, image.owner or "")
 
 
-def _matches_tier_row(row: TierRow, image: Image, framework: str) -> bool:
+def _matches_image_tier_row(row: TierRow, image: Image, framework: str) -> bool:
     if row.framework is not None and row.framework != framework:
         return False
     mpi = image.mpi

@@ -9,9 +9,9 @@ from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.site import Site, SiteCohort, SiteQueue
 
 
-def compute_most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
+def resolve_queue_maximum_by_flavor(site: Site) -> dict[str, dict[str, dict[str, Quantity]]]:
     """Return the most that each queue can ever admit at once: queue -> flavor -> resource -> amount."""
-    tree = _build_quota_tree(site)
+    tree = _build_site_quota_tree(site)
     most: dict[str, dict[str, dict[str, Quantity]]] = {}
     for queue in site.queues:
         most[queue.name] = {
@@ -24,7 +24,7 @@ def compute_most_by_queue(site: Site) -> dict[str, dict[str, dict[str, Quantity]
     return most
 
 
-def sum_over_flavors(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
+def sum_site_quotas_over_flavors(by_flavor: dict[str, dict[str, Quantity]]) -> dict[str, Quantity]:
     """Return one queue's amounts summed over all of its flavors."""
     total: dict[str, Quantity] = {}
     for amounts in by_flavor.values():
@@ -37,15 +37,19 @@ def _build_resource_quantity(resource: str, nano: int) -> Quantity:
     return Quantity(nano, quantity_format_of(resource))
 
 
-def _build_quota_tree(site: Site) -> QuotaTree:
+def _build_site_quota_tree(site: Site) -> QuotaTree:
     """Return the quota tree of a site in billionths; an unknown parent counts as no parent."""
     known = {cohort.name for cohort in site.cohorts}
-    queues = [_build_tree_member(one, one.cohort if one.cohort in known else "") for one in site.queues]
-    cohorts = [_build_tree_member(one, one.parent if one.parent in known else "") for one in site.cohorts]
+    queues = [
+        _build_site_quota_tree_member(one, one.cohort if one.cohort in known else "") for one in site.queues
+    ]
+    cohorts = [
+        _build_site_quota_tree_member(one, one.parent if one.parent in known else "") for one in site.cohorts
+    ]
     return QuotaTree(queues, cohorts, MOST_INT64 * NANO)
 
 
-def _build_tree_member(one: SiteQueue | SiteCohort, parent: str) -> Member:
+def _build_site_quota_tree_member(one: SiteQueue | SiteCohort, parent: str) -> Member:
     nominal: dict[FlavorResource, int] = {}
     borrowing: dict[FlavorResource, int] = {}
     lending: dict[FlavorResource, int] = {}

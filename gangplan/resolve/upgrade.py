@@ -21,7 +21,7 @@ _VERSION = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?")
 VersionPairs = tuple[tuple[str, str], ...]
 
 
-def parse_versions(text: str) -> VersionPairs:
+def parse_cluster_upgrade_versions(text: str) -> VersionPairs:
     """Parse `trainer=2.3,kueue=0.19` into pairs, in the order of a cluster file. Raises UserError."""
     stated: dict[str, str] = {}
     for part in text.split(","):
@@ -42,7 +42,9 @@ def parse_versions(text: str) -> VersionPairs:
     return tuple((name, stated[name]) for name in COMPONENTS if name in stated)
 
 
-def replace_versions(workspace: Workspace, versions: VersionPairs, clusters: Iterable[str] = ()) -> Workspace:
+def replace_versions_of_clusters(
+    workspace: Workspace, versions: VersionPairs, clusters: Iterable[str] = ()
+) -> Workspace:
     """Return the workspace as if its clusters (or only the named ones) had these versions."""
     if not versions:
         return workspace
@@ -51,7 +53,7 @@ def replace_versions(workspace: Workspace, versions: VersionPairs, clusters: Ite
         name: replace(
             cluster,
             spec=cluster.spec.model_copy(
-                update={"versions": _apply_wanted_versions(cluster.spec.versions, dict(versions))}
+                update={"versions": _resolve_versions_after_upgrade(cluster.spec.versions, dict(versions))}
             ),
         )
         if name in chosen
@@ -61,7 +63,7 @@ def replace_versions(workspace: Workspace, versions: VersionPairs, clusters: Ite
     return replace(workspace, clusters=changed)
 
 
-def _apply_wanted_versions(stated: Versions, wanted: Mapping[str, str]) -> Versions:
+def _resolve_versions_after_upgrade(stated: Versions, wanted: Mapping[str, str]) -> Versions:
     """Return the changed versions, with those that follow: Trainer's JobSet, OpenShift's Kubernetes."""
     values: dict[str, str | None] = {to_snake(name): version for name, version in wanted.items()}
     if "trainer" in values and "jobset" not in values:

@@ -22,13 +22,13 @@ def merge_env_layers(context: JobResolution) -> dict[str, EnvVar]:
         ("team", context.team.document, team.defaults.env, "defaults", "env"),
     ):
         for name, value in layer.items():
-            origins = (ValueOrigin(who, (*path, name)), *_list_overriding_origins(who, name))
+            origins = (ValueOrigin(who, (*path, name)), *_list_origins_that_override_env(who, name))
             found[name] = EnvVar(name, value, origins=origins)
             context.origins[build_origin_key(name)] = Origin(who, document.where((*path, name)))
     return found | resolve_env_block(context, spec.env, ("env",))
 
 
-def _list_overriding_origins(who: str, name: str) -> Origins:
+def _list_origins_that_override_env(who: str, name: str) -> Origins:
     """Return the places where a variable would override that of a layer."""
     spec = ValueOrigin("spec", ("env", name), "env in the spec would win", is_direct=False)
     if who == "team":

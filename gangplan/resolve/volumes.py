@@ -18,7 +18,7 @@ from gangplan.model.job import InlineVolume, Mount, Origin, Origins, PodClaim, V
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING_REGIMES
-from gangplan.resolve.tenant import count_claims, find_default_class
+from gangplan.resolve.tenant import count_team_claims_on_cluster, find_default_class
 from gangplan.rules.volumes import (
     VOLUME_NOT_ADMITTED,
     VOLUME_OVER_QUOTA,
@@ -44,19 +44,19 @@ def resolve_volume_mounts(context: JobResolution) -> list[Mount]:
     for name, asked in context.spec.spec.volumes.items():
         kind = offered.get(name)
         if kind is None:
-            _report_unknown_volume(context, name, list(offered))
+            _report_volume_not_offered_to_team(context, name, list(offered))
             continue
         use = asked if isinstance(asked, VolumeUse) else VolumeUse(path=asked)
         context.origins["volumes"] = Origin("spec", context.where("volumes"))
         found.append(
-            _build_inline_csi_mount(context, name, kind, use)
+            _resolve_inline_csi_mount(context, name, kind, use)
             if kind.driver
-            else _build_pod_claim_mount(context, name, kind, use)
+            else _resolve_pod_claim_mount(context, name, kind, use)
         )
     return found
 
 
-def _report_unknown_volume(context: JobResolution, name: str, offered: list[str]) -> None:
+def _report_volume_not_offered_to_team(context: JobResolution, name: str, offered: list[str]) -> None:
     cluster, team = context.cluster, context.team
     message = f"cluster {cluster.name} has no volume '{name}' for team {team.name}"
     help = "Ask the cluster's owner to list it in volumes of its file."
@@ -71,7 +71,7 @@ def _report_unknown_volume(context: JobResolution, name: str, offered: list[str]
     context.report(VOLUME_UNKNOWN, context.where("volumes", name, key=True), message, help)
 
 
-def _build_inline_csi_mount(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
+def _resolve_inline_csi_mount(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
     """Return the mount of a volume that a CSI driver creates as the pod starts."""
     if use.size is not None:
         message = f"volume '{name}' is made by driver {kind.driver}, which takes no size"
@@ -97,7 +97,7 @@ def _build_inline_csi_mount(context: JobResolution, name: str, kind: PodVolume, 
         )
     attributes = tuple(sorted({**kind.attributes, **use.attributes}.items()))
     inline = InlineVolume("", str(kind.driver), attributes, name, kind.secret or "", kind.fs_type or "")
-    return _add_mount_origins(
+    return _add_volume_mount_origins(
         context, name, use, Mount(_build_volume_name(name), use.path, inline=inline, read_only=kind.read_only)
     )
 
@@ -107,7 +107,7 @@ def _find_pod_security_level(context: JobResolution) -> str:
     return raised.level if raised else "restricted"
 
 
-def _build_pod_claim_mount(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
+def _resolve_pod_claim_mount(context: JobResolution, name: str, kind: PodVolume, use: VolumeUse) -> Mount:
     """Return the mount of a volume of a storage class, by a claim that ends with the pod."""
     size = use.size or kind.size
     for key in use.attributes:
@@ -123,12 +123,12 @@ def _build_pod_claim_mount(context: JobResolution, name: str, kind: PodVolume, u
         help = f"Write size: {format_for_spec('storage', kind.most)} or less."
         context.report(VOLUME_UNUSABLE, context.where("volumes", name, "size"), message, help)
     own = PodClaim(name, str(kind.storage_class), kind.access_mode, size or Quantity.of(1))
-    return _add_mount_origins(
+    return _add_volume_mount_origins(
         context, name, use, Mount(_build_volume_name(name), use.path, own_claim=own, read_only=kind.read_only)
     )
 
 
-def _add_mount_origins(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> Mount:
+def _add_volume_mount_origins(context: JobResolution, name: str, use: VolumeUse, mount: Mount) -> Mount:
     """Return the mount with the origins of its parts: path and size of the spec, most else of the cluster."""
     is_block = isinstance(context.spec.spec.volumes[name], VolumeUse)
     asked, stated = ValueOrigin("spec", ("volumes", name)), ("volumes", name)
@@ -155,15 +155,15 @@ def _build_volume_name(name: str) -> str:
     return f"volume-{name}"[:63].rstrip("-")
 
 
-def check_volumes(
+def check_volumes_in_spec(
     context: JobResolution, mounts: Sequence[Mount], workers: int, regimes: tuple[str, ...]
 ) -> None:
     """Check that the namespace may have all claims at once, and that their data is encrypted if required."""
     own = [mount.own_claim for mount in mounts if mount.own_claim]
     if not own:
         return
-    _check_counts(context, mounts, workers)
-    _check_storage(context, mounts, workers)
+    _check_pod_claim_count_in_spec(context, mounts, workers)
+    _check_pod_claim_storage_in_spec(context, mounts, workers)
     asking, classes = sorted(ENCRYPTING_REGIMES & {*regimes}), context.cluster.spec.storage_classes
     for one in own:
         known = classes.get(one.storage_class)
@@ -177,7 +177,7 @@ def check_volumes(
             )
 
 
-def _list_claim_sizes(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
+def _resolve_pod_claim_sizes(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]:
     """Yield the storage class and size of each claim that a worker gets."""
     for mount in mounts:
         if mount.own_claim:
@@ -186,10 +186,10 @@ def _list_claim_sizes(mounts: Sequence[Mount]) -> Iterator[tuple[str, Quantity]]
             yield mount.scratch.storage_class, mount.scratch.size
 
 
-def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
+def _check_pod_claim_count_in_spec(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
     """Check the limit of claims: a quota counts claims of pods in addition to those of the team."""
-    each, most = len(list(_list_claim_sizes(mounts))), context.cluster.spec.limits.objects.claims
-    made = count_claims(context.cluster, context.team)
+    each, most = len(list(_resolve_pod_claim_sizes(mounts))), context.cluster.spec.limits.objects.claims
+    made = count_team_claims_on_cluster(context.cluster, context.team)
     if workers * each + made <= most:
         return
     claims = "a claim" if each == 1 else f"{each} claims"
@@ -201,12 +201,12 @@ def _check_counts(context: JobResolution, mounts: Sequence[Mount], workers: int)
     )
 
 
-def _check_storage(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
+def _check_pod_claim_storage_in_spec(context: JobResolution, mounts: Sequence[Mount], workers: int) -> None:
     """Check the platform's cap on what claims of a class may request; claims of pods count too."""
     hard = context.cluster.spec.teams[context.team.name].hard_quota
     default = find_default_class(context.cluster.spec)
     for name, cap in (hard.storage if hard else {}).items():
-        each = [size for of, size in _list_claim_sizes(mounts) if of == name]
+        each = [size for of, size in _resolve_pod_claim_sizes(mounts) if of == name]
         own = [
             claim.size
             for claim in context.team.spec.claims.values()

@@ -40,7 +40,7 @@ def check_waivers(workspace: Workspace) -> list[Finding]:
     """Report waivers of unknown things or unwaivable rules, and ones that the API server ignores."""
     own = _load_own_policy_objects(workspace.root)
     mine = {ref_of(body).name for body in own if body.get("kind") == POLICY_KIND}
-    policies = known_policies(workspace.root)
+    policies = list_known_policy_ids(workspace.root)
     return [
         finding
         for waiver in workspace.waivers
@@ -52,7 +52,7 @@ def check_waivers(workspace: Workspace) -> list[Finding]:
     ]
 
 
-def known_policies(root: Path) -> set[str]:
+def list_known_policy_ids(root: Path) -> set[str]:
     """Return the ids of the policies of all packs that the workspace can name and of its own policies.
 
     Its own are all ValidatingAdmissionPolicies in its policies/*.yaml.

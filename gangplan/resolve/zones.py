@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gangplan.model.job import Job, Mount, TargetPool
 from gangplan.resolve.context import JobResolution
-from gangplan.resolve.mounts import locate_mount
+from gangplan.resolve.mounts import locate_mount_in_spec
 from gangplan.resolve.tenant import find_default_class, is_claim_on_cluster
 from gangplan.rules.platform import CLAIM_ZONE
 
@@ -13,7 +13,7 @@ from gangplan.rules.platform import CLAIM_ZONE
 ZONE = "topology.kubernetes.io/zone"
 
 
-def check_zones(context: JobResolution, job: Job) -> None:
+def check_storage_zones_against_pools(context: JobResolution, job: Job) -> None:
     """Check what has a single-zone storage class against the pools of the pods that mount it."""
     pods = [("workers run", "worker", job.worker_pool)]
     if job.uses_mpi:
@@ -31,7 +31,7 @@ def check_zones(context: JobResolution, job: Job) -> None:
             told.add(said)
             context.report(
                 CLAIM_ZONE,
-                locate_mount(context, mount),
+                locate_mount_in_spec(context, mount),
                 f"{said} uses storage class '{of_class}', whose volumes are in zone {zone};"
                 f" {what} in pool '{pool.name}', in zone {there}",
                 _suggest_pool_in_zone(context, zone, pool),

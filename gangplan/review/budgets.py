@@ -10,9 +10,9 @@ from gangplan.pipeline.budgets import (
     NO_COST,
     TeamSpending,
     check_team_budgets,
-    compute_spending,
-    find_priced_budgets,
-    group_runs_by_team,
+    compute_team_spending,
+    find_priced_team_budgets,
+    group_run_facts_by_team,
     list_budget_clusters,
     select_budget_runs,
 )
@@ -47,13 +47,13 @@ class BudgetChange:
         return None if self.amounts[1] is None else self.amounts[1] - self.spent[1].total
 
 
-def rejudge_budgets(before: Side, after: Side) -> tuple[list[Finding], list[Finding]]:
+def rejudge_budgets_of_both_sides(before: Side, after: Side) -> tuple[list[Finding], list[Finding]]:
     """Return the findings of both sides, with those about budgets at a spec of the change, if that is the
     cause.
 
     So a review says the same whether rendered/ is up to date or not.
     """
-    if not any(find_priced_budgets(side.workspace) for side in (before, after) if side.is_there):
+    if not any(find_priced_team_budgets(side.workspace) for side in (before, after) if side.is_there):
         return before.findings, after.findings
     cost = {key: (one.cost, one.repeats, one.is_active) for key, one in before.runs.items()}
     moved = {
@@ -72,19 +72,19 @@ def _recheck_team_budgets(side: Side, there: Collection[str]) -> list[Finding]:
     return [*rest, *check_team_budgets(side.workspace, WHOLE_SCOPE, side.runs.values(), {}, there)]
 
 
-def compare_budgets(before: Side, after: Side) -> Sequence[BudgetChange]:
+def compare_budgets_of_both_sides(before: Side, after: Side) -> Sequence[BudgetChange]:
     """Return every budget that exists before or after, by team and cluster."""
     sides = (before, after)
-    budgets = [find_priced_budgets(side.workspace) if side.is_there else {} for side in sides]
+    budgets = [find_priced_team_budgets(side.workspace) if side.is_there else {} for side in sides]
     keys = sorted({*budgets[0], *budgets[1]})
     if not keys:
         return ()
-    runs = [group_runs_by_team(side.runs.values()) for side in sides]
+    runs = [group_run_facts_by_team(side.runs.values()) for side in sides]
     found = []
     for key in keys:
         amounts = [side[key].amount if key in side else None for side in budgets]
         budget = (budgets[1] if key in budgets[1] else budgets[0])[key]
-        spent = [compute_spending(select_budget_runs(side, *key, budget)) for side in runs]
+        spent = [compute_team_spending(select_budget_runs(side, *key, budget)) for side in runs]
         clusters = (after if key in budgets[1] else before).workspace.clusters
         currency = clusters[key[1]].spec.currency
         found.append(

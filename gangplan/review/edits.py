@@ -72,7 +72,7 @@ class RunEdit:
         return old.name if self.edit in ended else ""
 
 
-def list_run_edits(before: Side, after: Side) -> list[RunEdit]:
+def list_run_edits_between_sides(before: Side, after: Side) -> list[RunEdit]:
     """Return what happens to every job whose runs differ, by kind of edit, spec and cluster."""
     has_errors = any(one.is_error for one in after.findings)
     found = []
@@ -82,8 +82,8 @@ def list_run_edits(before: Side, after: Side) -> list[RunEdit]:
         if new is None and has_errors and spec in after.specs:  # what happens to it is not known
             found.append(RunEdit(EditKind.BROKEN, spec, old, None))
             continue
-        edit, now = _classify_run_edit(old, new), _list_awaited_runs(after, new)
-        if edit is None and _list_awaited_runs(before, old) != now:
+        edit, now = _classify_run_edit(old, new), _list_awaited_runs_of_side(after, new)
+        if edit is None and _list_awaited_runs_of_side(before, old) != now:
             edit = EditKind.WAITS if now else EditKind.RELEASED
         if edit is not None:
             found.append(RunEdit(edit, spec, old, new, waits=now))
@@ -112,7 +112,7 @@ def _classify_run_edit(old: RunFacts | None, new: RunFacts | None) -> EditKind |
     return EditKind.RETRAINED if old.spec_hash == new.spec_hash else EditKind.CHANGED
 
 
-def _list_awaited_runs(side: Side, run: RunFacts | None) -> tuple[str, ...]:
+def _list_awaited_runs_of_side(side: Side, run: RunFacts | None) -> tuple[str, ...]:
     """Return the runs that must be complete before another is created; for a sweep, its name."""
     if run is None or run.schedule or not (run.after and run.is_active):  # a schedule follows names, not runs
         return ()

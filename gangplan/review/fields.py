@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.findings import FieldPath, Location
 from gangplan.source import Document, load_document
 from gangplan.tools.git import commit_of
-from gangplan.tools.revisions import list_commit_files, read_blobs
+from gangplan.tools.revisions import list_commit_files, read_git_blobs_by_id
 from gangplan.validate.problems import format_path
 from gangplan.workspace import CATALOG, OVERLAYS, Workspace
 
@@ -21,7 +21,7 @@ def compare_fields(old: Any, new: Document) -> list[ChangedField]:
     return [(format_path(path), new.where(path)) for path in _find_changed_field_paths(old, new.value)]
 
 
-def document_of(workspace: Workspace, file: str) -> Document | None:
+def find_document_of_shared_file(workspace: Workspace, file: str) -> Document | None:
     """Return a file of a workspace as it was read: the catalog, or that of a cluster or team."""
     top, name, *_ = [*file.split("/"), ""]
     if file == CATALOG:
@@ -30,16 +30,16 @@ def document_of(workspace: Workspace, file: str) -> Document | None:
     return next((one.document for key, one in of.items() if key == name and one.document.file == file), None)
 
 
-def compare_files_since_revision(
+def compare_fields_since_revision(
     workspace: Workspace, revision: str, files: Iterable[str]
 ) -> dict[str, list[ChangedField]]:
     """Return the changed fields of some files, by file. Raises UserError and ToolError."""
     root, wanted = workspace.root, sorted(files)
     ids = list_commit_files(root, commit_of(root, revision), wanted).files
-    contents = read_blobs(root, ids.values())
+    contents = read_git_blobs_by_id(root, ids.values())
     changed = {}
     for file in wanted:
-        new = document_of(workspace, file)
+        new = find_document_of_shared_file(workspace, file)
         old, _ = load_document(contents[ids[file]], file) if file in ids else (None, [])
         if old is not None and new is not None:
             changed[file] = compare_fields(old.value, new)

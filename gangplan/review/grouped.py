@@ -45,7 +45,7 @@ class KindRow:
     clusters: tuple[str, ...]
 
 
-def group_by_meaning(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
+def group_object_changes_by_meaning(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
     """Return the rows of changed objects, by meaning, then those of most objects first."""
     found: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
     for change in changes:
@@ -72,7 +72,7 @@ def group_by_meaning(changes: Iterable[ObjectChange]) -> list[ChangeRow]:
     return sorted(rows, key=lambda row: (order[row.meaning], -len(row.objects), row.field, row.before))
 
 
-def group_by_kind(changes: Iterable[ObjectChange]) -> list[KindRow]:
+def group_object_changes_by_kind(changes: Iterable[ObjectChange]) -> list[KindRow]:
     """Return objects that were added or removed, by what happened and kind."""
     found: dict[tuple[str, str], list[ObjectChange]] = {}
     for one in changes:

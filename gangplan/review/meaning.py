@@ -129,7 +129,7 @@ _MARKS = (
 _FILES = {"policies": "policy", "dashboards": "monitoring", "alerts": "monitoring"}
 
 
-def meaning_of(kind: str, path: Sequence[str | int], file: str = "") -> str:
+def find_meaning_of_changed_field(kind: str, path: Sequence[str | int], file: str = "") -> str:
     """Return the meaning of a field, as one of `CHANGE_MEANINGS`; `file` is where its object is rendered."""
     names = [step for step in path if isinstance(step, str)]
     for index, name in enumerate(names):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gangplan.emit import FileOutcome, TreeChange, is_run_file
 from gangplan.findings import Finding, Location
-from gangplan.pipeline.render import find_stale_files, render_into_temporary_folder
+from gangplan.pipeline.render import find_stale_rendered_files, render_into_temporary_folder
 from gangplan.pipeline.request import Request
 from gangplan.rules.merges import RENDERED_STALE
 from gangplan.rules.model import Severity
@@ -17,8 +17,8 @@ from gangplan.tools.git import commit_of
 from gangplan.tools.revisions import (
     Revision,
     list_commit_files,
-    merge_texts,
-    read_blobs,
+    merge_texts_with_git,
+    read_git_blobs_by_id,
 )
 from gangplan.workspace import READ_FOLDERS, RENDERED
 
@@ -26,7 +26,9 @@ from gangplan.workspace import READ_FOLDERS, RENDERED
 _MOST = 3
 
 
-def check_coming_merge(request: Request, revision: Revision, today: Mapping[str, str]) -> list[Finding]:
+def check_change_merges_with_base(
+    request: Request, revision: Revision, today: Mapping[str, str]
+) -> list[Finding]:
     """Return a finding if a merge with a revision goes through and leaves a stale rendered/.
 
     `today` is the tree of this side. Nothing is returned where Git stops, because a conflict is settled
@@ -34,7 +36,7 @@ def check_coming_merge(request: Request, revision: Revision, today: Mapping[str,
     """
     if not revision.is_merge_base:
         return []
-    merged = _merge_with(request.root, revision, today)
+    merged = _merge_workspace_with_revision(request.root, revision, today)
     if not merged:
         return []
     with tempfile.TemporaryDirectory("-merged") as folder:
@@ -44,19 +46,21 @@ def check_coming_merge(request: Request, revision: Revision, today: Mapping[str,
             (top / path).write_bytes(data)
         asked = Request(top, engine=request.engine, jobs=request.jobs, keep_runs=request.keep_runs)
         with render_into_temporary_folder(asked, is_whole=False) as (result, stage):
-            stale = find_stale_files(asked, result, stage)
+            stale = find_stale_rendered_files(asked, result, stage)
     if not stale:
         return []
     message = (
         f"{revision.asked} has moved on: after a merge, rendered/ would be stale"
-        f" ({len(stale)} file{'' if len(stale) == 1 else 's'}){_describe_renamed_runs(stale)}"
+        f" ({len(stale)} file{'' if len(stale) == 1 else 's'}){_describe_runs_renamed_by_merge(stale)}"
     )
     help = f"Merge {revision.asked} into this branch, run gangplan render, and commit rendered/."
     where = Location(f"{RENDERED}/{stale[0].path}", 1, 1)
     return [Finding(RENDERED_STALE, where, message, help, level=Severity.WARNING)]
 
 
-def _merge_with(root: Path, revision: Revision, today: Mapping[str, str]) -> dict[str, bytes]:
+def _merge_workspace_with_revision(
+    root: Path, revision: Revision, today: Mapping[str, str]
+) -> dict[str, bytes]:
     """Return the files of a workspace after a merge; empty if that changes nothing here, or does not go
     through."""
     folders = (*READ_FOLDERS, RENDERED)
@@ -68,7 +72,9 @@ def _merge_with(root: Path, revision: Revision, today: Mapping[str, str]) -> dic
     if not changed:
         return {}
     merged = _read_own_files(root) | {f"{RENDERED}/{path}": text.encode() for path, text in today.items()}
-    blobs = read_blobs(root, [side[path] for side in (base, theirs) for path in changed if path in side])
+    blobs = read_git_blobs_by_id(
+        root, [side[path] for side in (base, theirs) for path in changed if path in side]
+    )
     for path in changed:
         old, new = (blobs[side[path]] if path in side else None for side in (base, theirs))
         own = merged.get(path)
@@ -77,7 +83,7 @@ def _merge_with(root: Path, revision: Revision, today: Mapping[str, str]) -> dic
         elif own == new:
             result = own
         else:
-            result = merge_texts(root, own, old, new)
+            result = merge_texts_with_git(root, own, old, new)
             if result is None:
                 return {}
         if result is None:
@@ -98,7 +104,7 @@ def _read_own_files(root: Path) -> dict[str, bytes]:
     return found
 
 
-def _describe_renamed_runs(stale: list[TreeChange]) -> str:
+def _describe_runs_renamed_by_merge(stale: list[TreeChange]) -> str:
     """Return which runs would get another name."""
     runs: dict[FileOutcome, dict[str, str]] = {}
     for one in stale:

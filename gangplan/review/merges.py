@@ -9,7 +9,7 @@ from gangplan.findings import Finding, Location
 from gangplan.review.sides import Side, Sides
 from gangplan.review.stale import RENDER_HELP, check_stale_files
 from gangplan.rules.merges import MERGE_CONFLICT, SPEC_SPLIT
-from gangplan.tools.revisions import list_unmerged_files
+from gangplan.tools.revisions import list_unmerged_files_in_git_index
 from gangplan.workspace import READ_FOLDERS, RENDERED
 
 # Stages of a file in the index of an open merge (1 base, 2 ours, 3 theirs): what happened to it.
@@ -24,20 +24,20 @@ _STAGES: Mapping[tuple[int, ...], str] = {
 }
 
 
-def check_merge_traces(root: Path, sides: Sides) -> list[Finding]:
+def check_files_left_by_merge(root: Path, sides: Sides) -> list[Finding]:
     """Return one finding per file that a merge left open, one for a stale rendered/, and one per spec that
     split."""
     told = {one.where.file for one in sides.after.findings if one.is_error}
     return [
         *_check_unmerged_files(root, told),
         *check_stale_files(root, sides.stale, asks_git=True),
-        *_check_split_specs(sides.before, sides.after),
+        *_check_specs_split_by_change(sides.before, sides.after),
     ]
 
 
 def _check_unmerged_files(root: Path, told: set[str]) -> Iterator[Finding]:
     """Report files with stages in the index, except those that another finding reports already."""
-    for path, stages in sorted(list_unmerged_files(root).items()):
+    for path, stages in sorted(list_unmerged_files_in_git_index(root).items()):
         top = path.split("/")[0]
         if top not in (*READ_FOLDERS, RENDERED) or path in told:
             continue
@@ -50,7 +50,7 @@ def _check_unmerged_files(root: Path, told: set[str]) -> Iterator[Finding]:
         yield Finding(MERGE_CONFLICT, Location(path, 1, 1), message, help)
 
 
-def _check_split_specs(before: Side, after: Side) -> Iterator[Finding]:
+def _check_specs_split_by_change(before: Side, after: Side) -> Iterator[Finding]:
     """Report specs with the contents of one that is gone, if there are several."""
     gone: dict[tuple[str, bytes], str] = {}
     for path, data in before.specs.items():

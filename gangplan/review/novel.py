@@ -51,22 +51,30 @@ class WaiverChange:
     reason: str
 
 
-def compare_findings(
+def compare_findings_of_both_sides(
     before: Sequence[Finding], after: Sequence[Finding], renamed: Mapping[str, str]
 ) -> Novelty:
     """Return what is new and what is gone. `renamed` are files with other names today, by their names
     before."""
     there = Counter(before)  # most are the same to the letter: those are dropped first
-    moved = [one for one in after if not _take_one(there, one)]
-    gone = [one for one in reversed(before) if _take_one(there, one)][::-1]
-    known = Counter(_build_finding_identity(one, renamed) for one in gone)
-    new = [one for one in moved if not _take_one(known, _build_finding_identity(one, {}))]
-    gone = [one for one in reversed(gone) if _take_one(known, _build_finding_identity(one, renamed))]
+    moved = [one for one in after if not _take_finding_known_before_change(there, one)]
+    gone = [one for one in reversed(before) if _take_finding_known_before_change(there, one)][::-1]
+    known = Counter(_build_finding_identity_across_sides(one, renamed) for one in gone)
+    new = [
+        one
+        for one in moved
+        if not _take_finding_known_before_change(known, _build_finding_identity_across_sides(one, {}))
+    ]
+    gone = [
+        one
+        for one in reversed(gone)
+        if _take_finding_known_before_change(known, _build_finding_identity_across_sides(one, renamed))
+    ]
     found = {id(one) for one in new}
     return Novelty(new, gone[::-1], [one for one in after if id(one) not in found])
 
 
-def _take_one(counts: Counter[Key], key: Key) -> bool:
+def _take_finding_known_before_change(counts: Counter[Key], key: Key) -> bool:
     """Return whether there is one left of a key, and take it."""
     if not counts[key]:
         return False
@@ -74,7 +82,7 @@ def _take_one(counts: Counter[Key], key: Key) -> bool:
     return True
 
 
-def _build_finding_identity(finding: Finding, renamed: Mapping[str, str]) -> Id:
+def _build_finding_identity_across_sides(finding: Finding, renamed: Mapping[str, str]) -> Id:
     file, still = finding.where.file, reword_finding(finding, lambda text: _MOVING.sub("", text))
     if file.startswith("rendered/"):
         file = _MOVING.sub("", file)
@@ -87,7 +95,9 @@ def _build_finding_identity(finding: Finding, renamed: Mapping[str, str]) -> Id:
     )
 
 
-def compare_waivers(before: Side, after: Side, day: datetime.date, part: ReviewPart) -> list[WaiverChange]:
+def compare_waivers_of_both_sides(
+    before: Side, after: Side, day: datetime.date, part: ReviewPart
+) -> list[WaiverChange]:
     """Return the waivers of a part that are new, gone or changed, or have expired on a day, by name."""
     old = {one.name: one for one in before.workspace.waivers}
     new = {one.name: one for one in after.workspace.waivers}

@@ -14,9 +14,9 @@ from gangplan.emit.header import find_line_source
 from gangplan.findings import FieldPath
 from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
-from gangplan.review.meaning import meaning_of
+from gangplan.review.meaning import find_meaning_of_changed_field
 from gangplan.review.sides import Sides
-from gangplan.review.trees import RenderedTree, list_differing_files
+from gangplan.review.trees import RenderedTree, compare_files_of_rendered_trees
 from gangplan.source import ManifestError, load_objects
 
 # The placeholder for the name of a run where two runs of a job are compared.
@@ -67,7 +67,7 @@ Found = dict[
 ]  # cluster, kind, namespace, name -> object, file, source
 
 
-def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectChange]:
+def compare_objects_of_both_sides(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectChange]:
     """Return every object that differs between the trees, by cluster, kind, namespace and name.
 
     Files that cannot be read are left out, because they are findings; and so are the `unknown` ones, for
@@ -77,12 +77,12 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
     teams = {path.rpartition("/")[0] for path in unknown}
     paths = [
         path
-        for path in list_differing_files(before, after)
+        for path in compare_files_of_rendered_trees(before, after)
         if path not in unknown and not (is_launch_file(path) and path.rpartition("/")[0] in teams)
     ]
-    heirs = _find_replaced_run_files(sides)
-    old = _load_rendered_objects(paths, before, {path: old for path, (old, _) in heirs.items()})
-    new = _load_rendered_objects(paths, after, {path: new for path, (_, new) in heirs.items()})
+    heirs = _find_run_files_replaced_between_sides(sides)
+    old = _load_rendered_objects_of_side(paths, before, {path: old for path, (old, _) in heirs.items()})
+    new = _load_rendered_objects_of_side(paths, after, {path: new for path, (_, new) in heirs.items()})
     found = []
     for key in sorted({*old, *new}):
         body, path, source = new.get(key) or old[key]
@@ -98,7 +98,9 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
                 what,
                 cluster,
                 *key[1:],
-                team=team if part in ("runs", "tenants") else _find_queue_team(sides, cluster, body),
+                team=team
+                if part in ("runs", "tenants")
+                else _find_team_of_changed_queue(sides, cluster, body),
                 run=job if part == "runs" else "",
                 source=source,
                 file=path,
@@ -108,7 +110,7 @@ def compare_objects(sides: Sides, unknown: Collection[str] = ()) -> list[ObjectC
     return found
 
 
-def _find_queue_team(sides: Sides, cluster: str, body: Body) -> str:
+def _find_team_of_changed_queue(sides: Sides, cluster: str, body: Body) -> str:
     """Return the team that a ClusterQueue is for, or for whose sweep; empty for other objects."""
     name = str((body.get("metadata") or {}).get("name"))
     for side in (sides.after, sides.before) if body.get("kind") == "ClusterQueue" else ():
@@ -120,7 +122,7 @@ def _find_queue_team(sides: Sides, cluster: str, body: Body) -> str:
     return ""
 
 
-def _find_replaced_run_files(sides: Sides) -> dict[str, tuple[str, str]]:
+def _find_run_files_replaced_between_sides(sides: Sides) -> dict[str, tuple[str, str]]:
     """Return the files of runs that replace each other, with both names."""
     found = {}
     for key, new in sides.after.runs.items():
@@ -130,7 +132,9 @@ def _find_replaced_run_files(sides: Sides) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _load_rendered_objects(paths: Iterable[str], tree: RenderedTree, names: Mapping[str, str]) -> Found:
+def _load_rendered_objects_of_side(
+    paths: Iterable[str], tree: RenderedTree, names: Mapping[str, str]
+) -> Found:
     found: Found = {}
     for path in paths:
         if path not in tree.ids:
@@ -155,18 +159,20 @@ def _load_rendered_objects(paths: Iterable[str], tree: RenderedTree, names: Mapp
 
 def _list_object_field_changes(old: Body, new: Body, file: str) -> Iterator[FieldChange]:
     kind = str(new.get("kind") or "")
-    for path, before, after in differences(old, new):
-        yield FieldChange(path, meaning_of(kind, path, file), before, after)
+    for path, before, after in iterate_changed_leaves(old, new):
+        yield FieldChange(path, find_meaning_of_changed_field(kind, path, file), before, after)
 
 
-def differences(old: Any, new: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any, Any]]:
+def iterate_changed_leaves(old: Any, new: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any, Any]]:
     """Yield the leaves that differ, with both values; a name in the path of a list means the entry with
     that name."""
     if old == new and type(old) is type(new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
-            yield from differences(old.get(key, ABSENT_VALUE), new.get(key, ABSENT_VALUE), (*path, key))
+            yield from iterate_changed_leaves(
+                old.get(key, ABSENT_VALUE), new.get(key, ABSENT_VALUE), (*path, key)
+            )
     elif isinstance(old, list) and isinstance(new, list):
         yield from _compare_object_lists(old, new, path)
     elif isinstance(old, dict | list) and new is ABSENT_VALUE and old:
@@ -184,7 +190,9 @@ def _compare_object_lists(
     if by is not None:
         ours, theirs = ({str(one[by]): one for one in side} for side in (old, new))
         for key in {**ours, **theirs}:
-            yield from differences(ours.get(key, ABSENT_VALUE), theirs.get(key, ABSENT_VALUE), (*path, key))
+            yield from iterate_changed_leaves(
+                ours.get(key, ABSENT_VALUE), theirs.get(key, ABSENT_VALUE), (*path, key)
+            )
         return
     if len(old) == len(new):
         left, places = old, list(range(len(new)))
@@ -194,7 +202,7 @@ def _compare_object_lists(
             left = [one for one, text in zip(old, before, strict=True) if text not in there]
             places = [index for index, text in enumerate(after) if text not in here]
         for index, one in zip(places, left, strict=True):
-            yield from differences(one, new[index], (*path, index))
+            yield from iterate_changed_leaves(one, new[index], (*path, index))
         return
     left = [one for one in new if one not in old]
     for one in old:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from gangplan.findings import Finding
 from gangplan.records import dataclass
 from gangplan.review.edits import EditKind, RunEdit
-from gangplan.review.fields import ChangedField, compare_fields, document_of
+from gangplan.review.fields import ChangedField, compare_fields, find_document_of_shared_file
 from gangplan.review.objects import ObjectChange
 from gangplan.review.sides import Sides
-from gangplan.review.totals import Total, total_of
+from gangplan.review.totals import Total, sum_active_runs_of_side
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS
 
 # All clusters and teams depend on files in these folders.
@@ -43,7 +43,7 @@ class Reach:
         return bool(self.retrained.runs or self.updated or self.standing or self.findings)
 
 
-def find_reaches(
+def find_reaches_of_shared_files(
     sides: Sides, edits: Sequence[RunEdit], objects: Sequence[ObjectChange], new: Sequence[Finding]
 ) -> list[Reach]:
     """Return the reach of every shared file that changed, by name."""
@@ -62,7 +62,7 @@ def is_shared(file: str) -> bool:
 
 def _list_changed_file_fields(sides: Sides, file: str) -> list[ChangedField]:
     """Return the fields of a file that changed; empty if the file is new or gone."""
-    old, new = (document_of(side.workspace, file) for side in (sides.before, sides.after))
+    old, new = (find_document_of_shared_file(side.workspace, file) for side in (sides.before, sides.after))
     return compare_fields(old.value, new) if old is not None and new is not None else []
 
 
@@ -77,11 +77,11 @@ def _compute_shared_file_reach(
         one
         for one in edits
         if one.edit is EditKind.RETRAINED
-        and _is_of(file, one.facts.cluster, one.facts.team)
+        and _is_team_in_reach_of_file(file, one.facts.cluster, one.facts.team)
         and _may_retrain_by_image(file, one)
     ]
     started = {(one.facts.cluster, one.facts.team, one.facts.job) for one in edits}
-    touched = [one for one in objects if _is_of(file, one.cluster, one.team)]
+    touched = [one for one in objects if _is_team_in_reach_of_file(file, one.cluster, one.team)]
     updated = {(one.cluster, one.team, one.run) for one in touched if one.run} - started
     standing = [one for one in touched if not one.run]
     teams = {one.facts.team for one in again} | {key[1] for key in updated} | {one.team for one in standing}
@@ -94,14 +94,14 @@ def _compute_shared_file_reach(
         tuple(_list_changed_file_fields(sides, file)),
         tuple(sorted(clusters)),
         tuple(sorted(teams - {""})),
-        total_of(one.facts for one in again),
+        sum_active_runs_of_side(one.facts for one in again),
         len(updated),
         len(standing),
         len(found),
     )
 
 
-def _is_of(file: str, cluster: str, team: str) -> bool:
+def _is_team_in_reach_of_file(file: str, cluster: str, team: str) -> bool:
     """Return whether what a team has on a cluster depends on a file."""
     top, name, *_ = [*file.split("/"), ""]
     if top == OVERLAYS:

@@ -15,14 +15,19 @@ from gangplan.generators.trainjob import IMAGE_DIGEST
 from gangplan.model.cost import format_hours
 from gangplan.model.run_facts import RunFacts
 from gangplan.pipeline.base import ObjectFinding, RetrainedRun
-from gangplan.pipeline.reasons import RunReason, find_run_reason, format_changed_places
+from gangplan.pipeline.reasons import RunReason, explain_change_since_earlier_run, format_changed_places
 from gangplan.pipeline.request import Request
-from gangplan.provenance.lines import render_run_files
+from gangplan.provenance.lines import render_run_files_with_line_origins
 from gangplan.records import dataclass
 from gangplan.review.edits import EditKind, RunEdit
-from gangplan.review.fields import ChangedField, compare_fields, compare_files_since_revision, document_of
+from gangplan.review.fields import (
+    ChangedField,
+    compare_fields,
+    compare_fields_since_revision,
+    find_document_of_shared_file,
+)
 from gangplan.review.sides import Sides
-from gangplan.review.totals import Total, total_of
+from gangplan.review.totals import Total, sum_active_runs_of_side
 from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
 from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace
@@ -71,25 +76,27 @@ def find_retrain_causes(
     """
     groups: dict[tuple[str, ...], list[RetrainedRun]] = {}
     for one in runs:
-        groups.setdefault(_list_new_lines(one, text(one.path)), []).append(one)
+        groups.setdefault(_list_new_lines_of_retrained_run(one, text(one.path)), []).append(one)
     found = {}
     for cluster in sorted({one.cluster for one in runs}):
         own = [group for group in groups.values() if group[0].cluster == cluster]
         specs = {find_line_source(text(group[0].path).partition("\n")[0]) for group in own}
         asked = tuple(sorted(str(request.root / one) for one in specs if one))
-        made = render_run_files(workspace, replace(request, clusters=(cluster,), specs=asked))[0]
+        made = render_run_files_with_line_origins(
+            workspace, replace(request, clusters=(cluster,), specs=asked)
+        )[0]
         files = {one.path: one for one in made if one.unit is not None}
         for group in own:
             file, first = files.get(group[0].path), group[0]
             if file is None or file.unit is None:
                 continue
-            reason = find_run_reason(file.unit, first.earlier, file.bodies, file.tracer)
-            cause = _choose_cause(reason, first, file.unit.job.image.name, changed)
+            reason = explain_change_since_earlier_run(file.unit, first.earlier, file.bodies, file.tracer)
+            cause = _choose_change_behind_retraining(reason, first, file.unit.job.image.name, changed)
             found.update({one.path: cause for one in group})
     return found
 
 
-def _list_new_lines(run: RetrainedRun, text: str) -> tuple[str, ...]:
+def _list_new_lines_of_retrained_run(run: RetrainedRun, text: str) -> tuple[str, ...]:
     """Return cluster, team, image and the lines of a run that its earlier file lacks, without its name."""
     name = run.path.rpartition("/")[2].removesuffix(".yaml")
     old = set(run.earlier.text.replace(run.earlier.name, "").splitlines())
@@ -98,7 +105,9 @@ def _list_new_lines(run: RetrainedRun, text: str) -> tuple[str, ...]:
     return run.cluster, run.team, image[1] if image else "", *lines
 
 
-def _choose_cause(reason: RunReason, run: RetrainedRun, image: str, changed: FieldsOfFile) -> RetrainCause:
+def _choose_change_behind_retraining(
+    reason: RunReason, run: RetrainedRun, image: str, changed: FieldsOfFile
+) -> RetrainCause:
     """Return the cause of a run: the traced fields, or else all that changed and that it depends on."""
     if reason.places:
         return RetrainCause(image, reason.places)
@@ -129,12 +138,14 @@ def explain_retrained_runs(
     runs = [one for _, place in problems for one in (place.retrained if place else ())]
     if not runs:
         return list(problems)
-    fields = compare_files_since_revision(workspace, revision.commit, _list_shared_files(runs))
+    fields = compare_fields_since_revision(workspace, revision.commit, _list_shared_files(runs))
     causes = find_retrain_causes(workspace, request, runs, text, lambda file: fields.get(file, ()))
     keeping = Keeping(workspace, revision, {path: one.image for path, one in causes.items()})
     every, total = keeping.describe_all(runs), ""
     if len(runs) > 1:
-        words = describe_total(total_of(facts[one.path] for one in runs if one.path in facts))
+        words = describe_hours_and_cost(
+            sum_active_runs_of_side(facts[one.path] for one in runs if one.path in facts)
+        )
         total = f"all {len(runs)} runs that are retrained take {words}"
     first = min((one for one, place in problems if place and place.retrained), key=lambda one: one.sort_key)
     found: list[ObjectFinding] = []
@@ -143,17 +154,17 @@ def explain_retrained_runs(
         if not again:
             found.append((finding, place))
             continue
-        told = total_of(facts[one.path] for one in again if one.path in facts)
+        told = sum_active_runs_of_side(facts[one.path] for one in again if one.path in facts)
         price = f"the price is at most {_format_cost(told)}" if told.cost else ""
         cause = causes.get(again[0].path, RetrainCause()).words
         parts = finding.message, price, total if finding is first else "", cause
         message = "; ".join(part for part in parts if part)
-        help = _rewrite_help(finding, keeping, again, every)
+        help = _rewrite_help_of_retrain_finding(finding, keeping, again, every)
         found.append((replace(finding, message=message, help=help), None))
     return found
 
 
-def add_retrain_causes(request: Request, sides: Sides, edits: Sequence[RunEdit]) -> list[RunEdit]:
+def add_changes_behind_retraining(request: Request, sides: Sides, edits: Sequence[RunEdit]) -> list[RunEdit]:
     """Return the edits of runs; those that are retrained have their causes, and how to keep the runs before.
 
     Raises UserError and ToolError.
@@ -169,7 +180,7 @@ def add_retrain_causes(request: Request, sides: Sides, edits: Sequence[RunEdit])
 
     @cache
     def changed(file: str) -> list[ChangedField]:
-        old, new = (document_of(side.workspace, file) for side in (before, after))
+        old, new = (find_document_of_shared_file(side.workspace, file) for side in (before, after))
         return compare_fields(old.value, new) if old is not None and new is not None else []
 
     causes = find_retrain_causes(after.workspace, request, list(runs.values()), after.tree.text, changed)
@@ -191,7 +202,9 @@ def _list_shared_files(runs: Sequence[RetrainedRun]) -> set[str]:
     return {CATALOG, *clusters, *(f"{SPECS}/{one.team}/team.yaml" for one in runs)}
 
 
-def _rewrite_help(finding: Finding, keeping: Keeping, runs: Sequence[RetrainedRun], every: str) -> str:
+def _rewrite_help_of_retrain_finding(
+    finding: Finding, keeping: Keeping, runs: Sequence[RetrainedRun], every: str
+) -> str:
     """Return the help of a finding, with all steps where one word in the spec keeps nothing; `every` are the
     steps for all runs."""
     if not any(map(keeping.list_needs, runs)):
@@ -251,7 +264,7 @@ def format_restoring(revision: Revision, path: str) -> str:
     return f"git checkout {name} -- {RENDERED}{f'/{path}' if path else ''}"
 
 
-def describe_total(total: Total) -> str:
+def describe_hours_and_cost(total: Total) -> str:
     """Return `at most 12096 GPU-hours and 12 CPU-hours (7955.76 EUR)`."""
     amounts = ((total.gpu_hours, "GPU"), (total.cpu_hours, "CPU"))
     hours = [f"{format_hours(amount)} {unit}-hours" for amount, unit in amounts if amount]

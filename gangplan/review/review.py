@@ -12,18 +12,30 @@ from gangplan.emit.header import find_line_source
 from gangplan.findings import Finding, sort_findings
 from gangplan.model.run_facts import RunFacts
 from gangplan.records import dataclass
-from gangplan.resolve.tenant_checks import check_expired_grants, check_unneeded_levels
+from gangplan.resolve.tenant_checks import check_expired_team_grants, check_unneeded_team_pod_security_levels
 from gangplan.resolve.waiver_checks import judge_waivers
-from gangplan.review.budgets import BudgetChange, compare_budgets, rejudge_budgets
-from gangplan.review.edits import EditKind, RunEdit, list_run_edits
-from gangplan.review.merges import check_merge_traces, find_renamed_specs
-from gangplan.review.novel import Novelty, WaiverChange, compare_findings, compare_waivers
-from gangplan.review.objects import ObjectChange, compare_objects
-from gangplan.review.reach import Reach, find_reaches
+from gangplan.review.budgets import BudgetChange, compare_budgets_of_both_sides, rejudge_budgets_of_both_sides
+from gangplan.review.edits import EditKind, RunEdit, list_run_edits_between_sides
+from gangplan.review.merges import check_files_left_by_merge, find_renamed_specs
+from gangplan.review.novel import (
+    Novelty,
+    WaiverChange,
+    compare_findings_of_both_sides,
+    compare_waivers_of_both_sides,
+)
+from gangplan.review.objects import ObjectChange, compare_objects_of_both_sides
+from gangplan.review.reach import Reach, find_reaches_of_shared_files
 from gangplan.review.scope import ReviewPart
 from gangplan.review.sides import Side, Sides
-from gangplan.review.totals import Headroom, Total, TotalChange, compare_headroom, compare_totals, total_of
-from gangplan.review.unknown import find_unknown_parts, format_unknown_notes
+from gangplan.review.totals import (
+    Headroom,
+    Total,
+    TotalChange,
+    compare_headroom_of_both_sides,
+    compare_totals_of_both_sides,
+    sum_active_runs_of_side,
+)
+from gangplan.review.unknown import describe_unknown_review_parts, find_unknown_review_parts
 from gangplan.source import load_objects
 from gangplan.source.manifests import ManifestError
 from gangplan.tools.revisions import Revision
@@ -68,16 +80,16 @@ class Review:
 def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date) -> Review:
     """Return the review of a part. `day` decides which waivers and debug grants have expired, on both
     sides."""
-    old, new = rejudge_budgets(sides.before, sides.after)
-    before = _judge_findings_on_day(replace(sides.before, findings=old), day)
-    after = _judge_findings_on_day(replace(sides.after, findings=new), day)
-    every = list_run_edits(before, after)
-    unknown = find_unknown_parts(before, after, every)
+    old, new = rejudge_budgets_of_both_sides(sides.before, sides.after)
+    before = _judge_findings_of_side_on_day(replace(sides.before, findings=old), day)
+    after = _judge_findings_of_side_on_day(replace(sides.after, findings=new), day)
+    every = list_run_edits_between_sides(before, after)
+    unknown = find_unknown_review_parts(before, after, every)
     edits = [one for one in every if _is_run_in_review_part(part, one)]
     broken = {one.facts.path for one in every if one.edit is EditKind.BROKEN}
     objects = [
         one
-        for one in compare_objects(sides, broken)
+        for one in compare_objects_of_both_sides(sides, broken)
         if _is_object_in_review_part(part, one) and one.cluster not in unknown.clusters
     ]
     renamed = find_renamed_specs(before, after)
@@ -86,8 +98,8 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
         for one in sides.stale
         if not part.scopes or part.covers(one.path, _read_spec_of_file(root, sides, one.path))
     ]
-    found = sort_findings([*after.findings, *check_merge_traces(root, replace(sides, stale=stale))])
-    news = compare_findings(before.findings, found, renamed)
+    found = sort_findings([*after.findings, *check_files_left_by_merge(root, replace(sides, stale=stale))])
+    news = compare_findings_of_both_sides(before.findings, found, renamed)
     news = replace(news, gone=[one for one in news.gone if not unknown.hides(one)])
     news = Novelty(*([one for one in of if part.is_about(one)] for of in (news.new, news.gone, news.same)))
     known = [unknown.leave_out(side) for side in (before, after)]
@@ -99,27 +111,31 @@ def build_review(root: Path, sides: Sides, part: ReviewPart, day: datetime.date)
         for side, own in zip((before, after), runs, strict=True)
     ]
     renamed = {old: new for old, new in renamed.items() if part.reads(old) or part.reads(new)}
-    specs = _list_changed_spec_files(before, after, renamed, part)
+    specs = _list_changed_specs_of_review_part(before, after, renamed, part)
     return Review(
         sides.revision,
         specs,
         tuple(sorted(renamed.items())),
         edits,
-        compare_totals(*seen),
-        (total_of(runs[0]), total_of(runs[1])),
+        compare_totals_of_both_sides(*seen),
+        (sum_active_runs_of_side(runs[0]), sum_active_runs_of_side(runs[1])),
         [
             one
-            for one in compare_headroom(known[0], known[1])
+            for one in compare_headroom_of_both_sides(known[0], known[1])
             if part.has_team(one.cluster, one.team) and one.cluster not in unknown.clusters
         ],
         news,
-        compare_waivers(before, after, day, part),
+        compare_waivers_of_both_sides(before, after, day, part),
         objects,
-        [one for one in find_reaches(sides, edits, objects, news.new) if one.has_effect or not part.scopes],
-        (*_format_review_notes(sides), *format_unknown_notes(unknown, part, edits)),
-        [one for one in compare_budgets(before, after) if part.has_team(one.cluster, one.team)],
-        _read_spec_descriptions(after, (*specs[0], *specs[1], *renamed.values()))
-        | _read_spec_descriptions(before, specs[2]),
+        [
+            one
+            for one in find_reaches_of_shared_files(sides, edits, objects, news.new)
+            if one.has_effect or not part.scopes
+        ],
+        (*_collect_review_notes(sides), *describe_unknown_review_parts(unknown, part, edits)),
+        [one for one in compare_budgets_of_both_sides(before, after) if part.has_team(one.cluster, one.team)],
+        _read_spec_descriptions_of_side(after, (*specs[0], *specs[1], *renamed.values()))
+        | _read_spec_descriptions_of_side(before, specs[2]),
     )
 
 
@@ -130,7 +146,7 @@ def _read_spec_of_file(root: Path, sides: Sides, path: str) -> str:
     return find_line_source(text.partition("\n")[0]) or ""
 
 
-def _read_spec_descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
+def _read_spec_descriptions_of_side(side: Side, files: Sequence[str]) -> dict[str, str]:
     """Return the descriptions of these specs, by file; those that cannot be read have findings."""
     found = {}
     for file in files:
@@ -141,15 +157,15 @@ def _read_spec_descriptions(side: Side, files: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _judge_findings_on_day(side: Side, day: datetime.date) -> Side:
+def _judge_findings_of_side_on_day(side: Side, day: datetime.date) -> Side:
     """Return a side with the findings of a day."""
     if not side.is_there:
         return side
     is_whole = not any(one.is_error for one in side.findings)
     judged = judge_waivers(side.workspace, side.findings, day, is_whole)
-    idle = check_unneeded_levels(side.workspace, side.findings) if is_whole else ()
+    idle = check_unneeded_team_pod_security_levels(side.workspace, side.findings) if is_whole else ()
     return replace(
-        side, findings=sort_findings([*judged, *check_expired_grants(side.workspace, day, ()), *idle])
+        side, findings=sort_findings([*judged, *check_expired_team_grants(side.workspace, day, ()), *idle])
     )
 
 
@@ -165,7 +181,7 @@ def _is_object_in_review_part(part: ReviewPart, change: ObjectChange) -> bool:
     )
 
 
-def _list_changed_spec_files(
+def _list_changed_specs_of_review_part(
     before: Side, after: Side, renamed: dict[str, str], part: ReviewPart
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the specs of a part that are new, changed and removed.
@@ -192,7 +208,7 @@ def _list_changed_spec_files(
     )
 
 
-def _format_review_notes(sides: Sides) -> list[str]:
+def _collect_review_notes(sides: Sides) -> list[str]:
     notes = []
     revision = sides.revision
     if revision.is_merge_base:

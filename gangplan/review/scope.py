@@ -12,7 +12,7 @@ from pathlib import Path
 from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.scope import WorkScope, select_scope
+from gangplan.pipeline.scope import WorkScope, select_work_scope
 from gangplan.records import dataclass
 from gangplan.review.sides import Sides
 from gangplan.rules.merges import RENDERED_STALE
@@ -39,7 +39,7 @@ class ReviewPart:
         return not self.scopes or any(
             one.allows(cluster)
             and (not one.teams or team in one.teams)
-            and _is_team_named_in_scope(one, cluster, team)
+            and _is_team_in_review_scope(one, cluster, team)
             for one in self.scopes
         )
 
@@ -87,7 +87,7 @@ def _list_scope_teams(scope: WorkScope) -> set[str]:
     return {*scope.named_teams, *(file.split("/")[1] for file in scope.files)}
 
 
-def _is_team_named_in_scope(scope: WorkScope, cluster: str, team: str) -> bool:
+def _is_team_in_review_scope(scope: WorkScope, cluster: str, team: str) -> bool:
     """Return whether the named files mean anything of a team on a cluster."""
     return (
         scope.names_nothing
@@ -127,7 +127,7 @@ def _combine_flags_and_files(request: Request) -> Iterator[tuple[tuple[str, ...]
 def _select_review_scope(
     workspace: Workspace, clusters: tuple[str, ...], teams: tuple[str, ...], named: list[str]
 ) -> WorkScope:
-    return select_scope(workspace, clusters, teams, named, workspace.root)[0]
+    return select_work_scope(workspace, clusters, teams, named, workspace.root)[0]
 
 
 def _resolve_path_from_root(root: Path, name: str) -> str:

@@ -23,25 +23,25 @@ from gangplan.incremental.store import RecordStore
 from gangplan.model.run_facts import RunFacts
 from gangplan.pipeline.conditions import load_known_results
 from gangplan.pipeline.render import (
-    find_stale_files,
+    find_stale_rendered_files,
     render_into_temporary_folder,
-    report_unmanaged_files,
+    report_unmanaged_rendered_files,
     save_results,
 )
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.seen import look_at_workspace
-from gangplan.pipeline.stages import run_stages
+from gangplan.pipeline.stages import run_pipeline_stages
 from gangplan.pipeline.worker import TaskResult
 from gangplan.records import dataclass
-from gangplan.review.trees import RenderedTree, read_committed_tree, read_rendered_tree
+from gangplan.review.trees import RenderedTree, read_committed_tree, read_rendered_tree_after_change
 from gangplan.rules.security import SECRET_LITERAL, SECRET_SUSPECTED
 from gangplan.tools.revisions import (
     Listing,
     Revision,
-    compute_blob_id,
+    compute_git_blob_id,
     list_commit_files,
-    list_possibly_changed_files,
-    read_blobs,
+    list_possibly_changed_git_files,
+    read_git_blobs_by_id,
 )
 from gangplan.workspace import OVERLAYS, READ_FOLDERS, RENDERED, SPECS, Workspace, load_workspace
 
@@ -89,7 +89,7 @@ class Sides:
 
 
 @contextmanager
-def open_both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
+def open_review_sides(request: Request, revision: Revision) -> Iterator[Sides]:
     """Return both sides, for as long as the context lasts. Raises UserError and ToolError."""
     listing = list_commit_files(request.root, revision.commit, (*READ_FOLDERS, RENDERED))
     noted: dict[str, TaskResult] = {}
@@ -99,17 +99,19 @@ def open_both_sides(request: Request, revision: Revision) -> Iterator[Sides]:
         render_into_temporary_folder(whole, is_whole=False) as (result, folder),
         tempfile.TemporaryDirectory("-base") as top,
     ):
-        result.findings = [*result.findings, *report_unmanaged_files(whole, result, folder)]
+        result.findings = [*result.findings, *report_unmanaged_rendered_files(whole, result, folder)]
         save_results(result)
-        stale = find_stale_files(whole, result, folder)
+        stale = find_stale_rendered_files(whole, result, folder)
         texts = {change.path: change for change in result.changes}
         touched = _list_touched_rendered_files(request.root, revision)
-        tree = read_rendered_tree(request.root / RENDERED, folder, texts, touched=touched)
-        here = {path: _read_regular_file(request.root / path) for path in _list_workspace_files(request.root)}
+        tree = read_rendered_tree_after_change(request.root / RENDERED, folder, texts, touched=touched)
+        here = {
+            path: _read_regular_file(request.root / path) for path in _list_files_of_review_side(request.root)
+        }
         specs = {file.file: here.get(file.file, b"") for file in result.workspace.spec_files}
         facts = {one.key: one for one in result.facts}
         after = Side(result.workspace, result.findings, facts, tree, specs)
-        files = _read_base_files(request.root, listing, here)
+        files = _read_files_before_change(request.root, listing, here)
         before = _build_base_revision_side(whole, Path(top).resolve(), listing, files, after, result)
         changed = tuple(path for path in sorted({*files, *here}) if _is_changed(path, files, here))
         yield Sides(revision, before, after, stale, listing.unread, changed)
@@ -122,11 +124,11 @@ def _is_changed(path: str, before: Mapping[str, bytes], after: Mapping[str, byte
 
 def _list_touched_rendered_files(root: Path, revision: Revision) -> set[str]:
     """Return the files of rendered/, by their paths in it, that may not be as they are at the revision."""
-    touched = list_possibly_changed_files(root, revision.commit, RENDERED)
+    touched = list_possibly_changed_git_files(root, revision.commit, RENDERED)
     return {path.removeprefix(f"{RENDERED}/") for path in touched}
 
 
-def _read_base_files(root: Path, listing: Listing, here: Mapping[str, bytes]) -> dict[str, bytes]:
+def _read_files_before_change(root: Path, listing: Listing, here: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files that people write at the revision, by path; Git only reads those that are not the
     same `here`."""
     ids = {
@@ -134,8 +136,10 @@ def _read_base_files(root: Path, listing: Listing, here: Mapping[str, bytes]) ->
         for path, name in listing.files.items()
         if "/" in path and path.split("/")[0] in READ_FOLDERS
     }
-    same = {path for path, name in ids.items() if path in here and compute_blob_id(here[path], name) == name}
-    contents = read_blobs(root, [name for path, name in ids.items() if path not in same])
+    same = {
+        path for path, name in ids.items() if path in here and compute_git_blob_id(here[path], name) == name
+    }
+    contents = read_git_blobs_by_id(root, [name for path, name in ids.items() if path not in same])
     return {path: here[path] if path in same else contents[name] for path, name in ids.items()}
 
 
@@ -149,12 +153,14 @@ def _build_base_revision_side(
         for path, name in listing.files.items()
         if path.startswith(f"{RENDERED}/")
     }
-    committed = read_committed_tree(rendered, lambda names: read_blobs(root, names))
+    committed = read_committed_tree(rendered, lambda names: read_git_blobs_by_id(root, names))
     for name in (SPECS, OVERLAYS):
         (top / name).mkdir(exist_ok=True)
-    taken = _select_reusable_results(request, after, files) if result.worker is not None else {}
-    known = _list_known_folders(files, taken, after)
-    _write_temporary_files(top, {path: data for path, data in files.items() if not _is_known(path, known)})
+    taken = _select_results_same_on_both_sides(request, after, files) if result.worker is not None else {}
+    known = _list_folders_known_to_both_sides(files, taken, after)
+    _write_files_before_change(
+        top, {path: data for path, data in files.items() if not _is_known(path, known)}
+    )
     workspace = load_workspace(top, known, known)
     specs = {file.file: files[file.file] for file in workspace.spec_files}
     if not any(path.startswith(f"{OVERLAYS}/") for path in files):
@@ -162,30 +168,32 @@ def _build_base_revision_side(
     asked = Request(top, engine=request.engine, jobs=request.jobs, with_facts=True)
     stage = StagingFolder(top / RENDERED, top / "stage", is_look=True)
     stage.folder.mkdir()
-    is_same = workspace.sweep_marks == result.workspace.sweep_marks and _compute_platform_digests(
+    is_same = workspace.sweep_marks == result.workspace.sweep_marks and _compute_platform_digests_of_side(
         root
-    ) == _compute_platform_digests(top)
+    ) == _compute_platform_digests_of_side(top)
     if is_same and result.worker is not None:
         teams = {("runs", path.split("/")[1]) for path in specs if path not in taken}
-        _write_temporary_files(
+        _write_files_before_change(
             top, committed.below(top / RENDERED, lambda path: (*path.split("/")[1:3],) in teams)
         )
-        found = run_stages(replace(asked, taken=taken, like=result.worker), workspace, stage, None)
+        found = run_pipeline_stages(replace(asked, taken=taken, like=result.worker), workspace, stage, None)
     else:
-        _write_temporary_files(top, {path: data for path, data in files.items() if _is_known(path, known)})
-        _write_temporary_files(top, committed.below(top / RENDERED, lambda _: True))
-        found = _render_base_with_cache(root, asked, workspace, stage)
-    names = _index_committed_runs(committed)
-    runs = {one.key: _apply_committed_run_name(one, committed, names) for one in found.facts}
+        _write_files_before_change(
+            top, {path: data for path, data in files.items() if _is_known(path, known)}
+        )
+        _write_files_before_change(top, committed.below(top / RENDERED, lambda _: True))
+        found = _render_side_before_change(root, asked, workspace, stage)
+    names = _index_runs_of_base_revision(committed)
+    runs = {one.key: _apply_run_name_of_base_revision(one, committed, names) for one in found.facts}
     tree = committed
     if not rendered:  # rendered/ is not committed: what would be rendered is compared
-        tree = read_rendered_tree(
+        tree = read_rendered_tree_after_change(
             top / RENDERED, stage.folder, {one.path: one for one in found.changes}, after.tree
         )
     return Side(workspace, found.findings, runs, tree, specs)
 
 
-def _select_reusable_results(
+def _select_results_same_on_both_sides(
     request: Request, after: Side, files: Mapping[str, bytes]
 ) -> dict[str, TaskResult]:
     """Return the results of specs and clusters that are the same on both sides."""
@@ -198,7 +206,7 @@ def _select_reusable_results(
     }
 
 
-def _list_known_folders(
+def _list_folders_known_to_both_sides(
     files: Mapping[str, bytes], taken: Collection[str], after: Side
 ) -> dict[str, tuple[list[str], list[str]]]:
     """Return the folders of specs whose results are all `taken`, with their files and folders: nothing in
@@ -233,7 +241,9 @@ def _is_team_file(path: str) -> bool:
     return path.count("/") == 2 and path.endswith("/team.yaml")
 
 
-def _render_base_with_cache(root: Path, asked: Request, workspace: Workspace, stage: StagingFolder) -> Result:
+def _render_side_before_change(
+    root: Path, asked: Request, workspace: Workspace, stage: StagingFolder
+) -> Result:
     """Render the base with what is known of it or of a workspace like it, and keep the results for the
     next time."""
     top, cache = asked.root, RecordStore(str(root))
@@ -241,23 +251,23 @@ def _render_base_with_cache(root: Path, asked: Request, workspace: Workspace, st
     for kind in _KEPT if cache.folder else ():
         for place in (kind, f"{_HELD}{kind}"):  # those of earlier bases last
             for path, _, _ in cache.files(place):
-                _copy_cache_record(Path(path), top / own / kind)
+                _copy_cache_record_for_base_side(Path(path), top / own / kind)
     for name in _SINGLE if cache.folder else ():
-        _copy_cache_record(Path(str(cache.folder)) / name, top / own)
+        _copy_cache_record_for_base_side(Path(str(cache.folder)) / name, top / own)
     seen = look_at_workspace(top, RecordStore(str(top)))
     known = (
         load_known_results(top, seen, workspace, "", (), ()) if seen and not workspace.is_refused else None
     )
-    found = run_stages(asked, workspace, stage, known)
+    found = run_pipeline_stages(asked, workspace, stage, known)
     save_results(found)
     store = RecordStore(str(top))
     for kind in _KEPT if cache.folder else ():
         for path, _, _ in store.files(kind):
-            _copy_cache_record(Path(path), Path(str(cache.folder)) / f"{_HELD}{kind}")
+            _copy_cache_record_for_base_side(Path(path), Path(str(cache.folder)) / f"{_HELD}{kind}")
     return found
 
 
-def _copy_cache_record(file: Path, folder: Path) -> None:
+def _copy_cache_record_for_base_side(file: Path, folder: Path) -> None:
     """Copy a record of the cache, if that is possible: it is sealed, so half of one is ignored."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -266,7 +276,7 @@ def _copy_cache_record(file: Path, folder: Path) -> None:
         os.replace(aside, folder / file.name)
 
 
-def _compute_platform_digests(root: Path) -> dict[str, str]:
+def _compute_platform_digests_of_side(root: Path) -> dict[str, str]:
     """Return what decides all runs besides their specs, by folder: digests of files of clusters, teams,
     images."""
     found = look_at_folders(str(root), [one for one in READ_FOLDERS if one != SPECS], {}).contents
@@ -277,7 +287,7 @@ def _compute_platform_digests(root: Path) -> dict[str, str]:
     }
 
 
-def _list_workspace_files(root: Path) -> list[str]:
+def _list_files_of_review_side(root: Path) -> list[str]:
     """Return the files of a workspace that people write."""
     found = []
     for top in READ_FOLDERS:
@@ -295,7 +305,7 @@ def _read_regular_file(path: Path) -> bytes:
         return b""
 
 
-def _write_temporary_files(top: Path, files: Mapping[str, bytes]) -> None:
+def _write_files_before_change(top: Path, files: Mapping[str, bytes]) -> None:
     """Write files below a temporary folder. Their paths are inside (`list_commit_files`), and no link leads
     out."""
     for path, data in files.items():
@@ -304,7 +314,7 @@ def _write_temporary_files(top: Path, files: Mapping[str, bytes]) -> None:
         target.write_bytes(data)
 
 
-def _index_committed_runs(committed: RenderedTree) -> dict[tuple[str, str], list[str]]:
+def _index_runs_of_base_revision(committed: RenderedTree) -> dict[tuple[str, str], list[str]]:
     """Return the files of runs by folder and job."""
     found: dict[tuple[str, str], list[str]] = {}
     for path in committed.ids:
@@ -313,7 +323,7 @@ def _index_committed_runs(committed: RenderedTree) -> dict[tuple[str, str], list
     return found
 
 
-def _apply_committed_run_name(
+def _apply_run_name_of_base_revision(
     facts: RunFacts, committed: RenderedTree, names: Mapping[tuple[str, str], Sequence[str]]
 ) -> RunFacts:
     """Return a run under the name that Git has for it, if the platform or gangplan changed since."""

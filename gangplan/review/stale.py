@@ -9,7 +9,7 @@ from gangplan.emit import FileOutcome, TreeChange
 from gangplan.findings import Finding, Location
 from gangplan.rules.merges import RENDERED_STALE
 from gangplan.rules.model import Severity
-from gangplan.tools.revisions import compute_blob_id, find_merge_parents, list_commit_files
+from gangplan.tools.revisions import compute_git_blob_id, find_git_merge_parents, list_commit_files
 from gangplan.workspace import RENDERED
 
 RENDER_HELP = "Run gangplan render, and commit rendered/."
@@ -41,7 +41,7 @@ _WORDS = {
 
 def _describe_stale_merge(root: Path, stale: Sequence[TreeChange]) -> str:
     """Return how a merge made it stale; empty if no merge did."""
-    parents = find_merge_parents(root)
+    parents = find_git_merge_parents(root)
     if not parents:
         return ""
     blended = []
@@ -50,7 +50,7 @@ def _describe_stale_merge(root: Path, stale: Sequence[TreeChange]) -> str:
         path = f"{RENDERED}/{change.path}"
         ids = [side.get(path, "") for side in sides]
         if change.outcome is FileOutcome.CHANGED and all(ids):
-            here = compute_blob_id((root / path).read_bytes(), ids[0])
+            here = compute_git_blob_id((root / path).read_bytes(), ids[0])
             blended += [path] if here not in ids else []
     if blended:
         return f"; a merge joined lines of two renders, and nobody rendered the result ({blended[0]})"

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.model.run_facts import NANOSECONDS, SECONDS, RunFacts
-from gangplan.pipeline.platform import find_closed_clusters
+from gangplan.pipeline.platform import find_clusters_closed_by_errors
 from gangplan.pipeline.quota import build_cluster_holdings
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site
@@ -69,7 +69,7 @@ class Headroom:
     wanted: tuple[Quantity, Quantity]
 
 
-def total_of(runs: Iterable[RunFacts]) -> Total:
+def sum_active_runs_of_side(runs: Iterable[RunFacts]) -> Total:
     """Return the exact total of the active runs."""
     active = [one for one in runs if one.is_active]
     cost: dict[str, Decimal] = {}
@@ -85,11 +85,13 @@ def total_of(runs: Iterable[RunFacts]) -> Total:
     )
 
 
-def compare_totals(before: Side, after: Side) -> list[TotalChange]:
+def compare_totals_of_both_sides(before: Side, after: Side) -> list[TotalChange]:
     """Return every team on every cluster on which it has active runs, by team and cluster."""
     sides = [_group_active_runs_by_team(side.runs.values()) for side in (before, after)]
     return [
-        TotalChange(team, cluster, *(total_of(side.get((team, cluster), ())) for side in sides))
+        TotalChange(
+            team, cluster, *(sum_active_runs_of_side(side.get((team, cluster), ())) for side in sides)
+        )
         for team, cluster in sorted({*sides[0], *sides[1]})
     ]
 
@@ -102,10 +104,10 @@ def _group_active_runs_by_team(runs: Iterable[RunFacts]) -> dict[tuple[str, str]
     return found
 
 
-def compare_headroom(before: Side, after: Side) -> list[Headroom]:
+def compare_headroom_of_both_sides(before: Side, after: Side) -> list[Headroom]:
     """Return every quota that exists before or after, by team, cluster and pool."""
-    quotas = [_collect_team_quotas(side) for side in (before, after)]
-    wanted = [_sum_run_requests_by_pool(side) for side in (before, after)]
+    quotas = [_collect_team_quotas_of_side(side) for side in (before, after)]
+    wanted = [_sum_run_requests_of_side_by_pool(side) for side in (before, after)]
     found = []
     for key in sorted({*quotas[0], *quotas[1]}):
         team, cluster, pool, resource = key
@@ -122,12 +124,12 @@ def compare_headroom(before: Side, after: Side) -> list[Headroom]:
 Pool = tuple[str, str, str, str]  # team, cluster, pool, resource
 
 
-def _collect_team_quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
+def _collect_team_quotas_of_side(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
     """Return the quota of each team in each pool, and the most that it can have, where that can be
     resolved."""
     if not side.is_there:
         return {}
-    closed = find_closed_clusters(side.workspace, side.findings)
+    closed = find_clusters_closed_by_errors(side.workspace, side.findings)
     found = {}
     for cluster, file in side.workspace.clusters.items():
         if cluster in closed:
@@ -139,7 +141,7 @@ def _collect_team_quotas(side: Side) -> dict[Pool, tuple[Quantity, Quantity]]:
     return found
 
 
-def _sum_run_requests_by_pool(side: Side) -> dict[Pool, Quantity]:
+def _sum_run_requests_of_side_by_pool(side: Side) -> dict[Pool, Quantity]:
     """Return what active runs want of each pool, in its measure."""
     found: dict[Pool, Quantity] = {}
     for one in side.runs.values():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gangplan.emit import FileOutcome, TreeChange
 from gangplan.records import dataclass
-from gangplan.tools.revisions import compute_blob_id
+from gangplan.tools.revisions import compute_git_blob_id
 
 # A function from blob ids to the bytes of the blobs.
 Blobs = Callable[[Iterable[str]], Mapping[str, bytes]]
@@ -65,7 +65,7 @@ def read_committed_tree(ids: Mapping[str, str], read: Blobs) -> RenderedTree:
     return RenderedTree({path: name for path, name in ids.items() if path.endswith(".yaml")}, read)
 
 
-def read_rendered_tree(
+def read_rendered_tree_after_change(
     folder: Path,
     stage: Path,
     changes: Mapping[str, TreeChange],
@@ -92,7 +92,7 @@ def read_rendered_tree(
     return RenderedTree({path: change.digest for path, change in changes.items()}, read=read, committed=same)
 
 
-def list_differing_files(before: RenderedTree, after: RenderedTree) -> list[str]:
+def compare_files_of_rendered_trees(before: RenderedTree, after: RenderedTree) -> list[str]:
     """Return the files that are not the same in both trees, sorted.
 
     Current texts are read to find out, unless they are known to be as they were committed.
@@ -106,7 +106,7 @@ def list_differing_files(before: RenderedTree, after: RenderedTree) -> list[str]
                 found.append(path)
         elif path in after.committed:
             continue
-        elif compute_blob_id(after.peek(path), before.ids[path]) != before.ids[path]:
+        elif compute_git_blob_id(after.peek(path), before.ids[path]) != before.ids[path]:
             found.append(path)
     before.load(found)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import field, replace
 
 from gangplan.findings import Finding
-from gangplan.pipeline.platform import find_closed_clusters
+from gangplan.pipeline.platform import find_clusters_closed_by_errors
 from gangplan.records import dataclass
 from gangplan.review.edits import EditKind, RunEdit
 from gangplan.review.scope import ReviewPart
@@ -38,9 +38,9 @@ class UnknownParts:
         return is_elsewhere or finding.where.file in self.files
 
 
-def find_unknown_parts(before: Side, after: Side, edits: Sequence[RunEdit]) -> UnknownParts:
+def find_unknown_review_parts(before: Side, after: Side, edits: Sequence[RunEdit]) -> UnknownParts:
     """Return what is not known today. Without a catalog, nothing is known of any cluster."""
-    clusters = find_closed_clusters(after.workspace, after.findings) | after.workspace.unread
+    clusters = find_clusters_closed_by_errors(after.workspace, after.findings) | after.workspace.unread
     if after.workspace.catalog is None or _has_error_in(after, CATALOG):
         clusters |= {*before.workspace.clusters, *after.workspace.clusters}
     worked_on = {one.source for side in (before, after) for one in side.runs.values()}
@@ -59,7 +59,9 @@ def _has_error_in(side: Side, file: str) -> bool:
     return any(one.is_error and one.where.file == file for one in side.findings)
 
 
-def format_unknown_notes(unknown: UnknownParts, part: ReviewPart, edits: Sequence[RunEdit]) -> list[str]:
+def describe_unknown_review_parts(
+    unknown: UnknownParts, part: ReviewPart, edits: Sequence[RunEdit]
+) -> list[str]:
     """Return sentences about what a part of a review leaves out."""
     notes = []
     named = sorted(one for one in unknown.clusters if part.has_cluster(one))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def compute_arrival_offsets(
+def compute_simulated_arrival_offsets(
     after: Mapping[str, Sequence[str]], lasts: Mapping[str, float]
 ) -> dict[str, float]:
     """Return how much later each run arrives, in seconds: when all runs before it end, if none of them waits.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.errors import UserError
-from gangplan.model.duration import DurationError, parse_spec_duration
+from gangplan.model.duration import DurationError, parse_duration_to_seconds
 from gangplan.source import Document, load_document
 
 # A run without a stated duration takes half of its timeout, because timeouts are generous.
@@ -31,7 +31,7 @@ class JobLines(dict[str, Any]):
         return str(self._document.where((pattern,)))
 
 
-def read_lines(path: Path, help: str) -> JobLines:
+def read_lines_of_simulated_day(path: Path, help: str) -> JobLines:
     """Read a YAML file of `team/job: value` lines, in which `*` matches any text. Raises UserError."""
     try:
         document, findings = load_document(path.read_bytes(), path.as_posix())
@@ -44,7 +44,7 @@ def read_lines(path: Path, help: str) -> JobLines:
     return JobLines(document)
 
 
-def check_lines_used(lines: JobLines, names: Sequence[str]) -> None:
+def check_simulation_lines_match_jobs(lines: JobLines, names: Sequence[str]) -> None:
     """Check that every line matches some job. Raises UserError."""
     unused = [one for one in lines if not any(fnmatchcase(name, str(one)) for name in names)]
     if unused:
@@ -75,17 +75,17 @@ def choose_line_name(lines: Mapping[str, Any] | None, name: str, sweep: str) -> 
     return sweep if lines and sweep in lines and name not in lines else name
 
 
-def duration_of(lines: Mapping[str, Any], name: str, timeout: float) -> float:
+def simulated_duration_of(lines: Mapping[str, Any], name: str, timeout: float) -> float:
     """Return how long a job runs, in seconds."""
     value = find_job_line(lines, name)
     return (
         timeout * PART_OF_TIMEOUT
         if value is None
-        else float(_parse_duration_seconds(value, _find_line_place(lines, name), DURATIONS_HELP))
+        else float(_parse_simulation_duration_seconds(value, _find_line_place(lines, name), DURATIONS_HELP))
     )
 
 
-def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterator[float]:
+def simulated_arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterator[float]:
     """Yield when a job is submitted, in seconds from the start; without a file once at the start.
 
     Jobs without a line in the file are not submitted. `{every: 2h, times: 12}` draws the gaps between
@@ -99,7 +99,7 @@ def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterat
     if isinstance(value, dict):
         if set(value) != {"every", "times"} or type(value["times"]) is not int or value["times"] < 1:
             raise UserError(f"{place}: {value} is not understood", ARRIVALS_HELP)
-        mean = _parse_duration_seconds(value["every"], place, ARRIVALS_HELP)
+        mean = _parse_simulation_duration_seconds(value["every"], place, ARRIVALS_HELP)
         if not mean:
             raise UserError(f"{place}: every is no time at all", AT_ONCE_HELP)
         chance, now = random.Random(f"{seed} {name}"), 0.0
@@ -108,13 +108,13 @@ def arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int) -> Iterat
             yield now
         return
     for one in value if isinstance(value, list) else [value]:
-        yield float(_parse_duration_seconds(one, place, ARRIVALS_HELP))
+        yield float(_parse_simulation_duration_seconds(one, place, ARRIVALS_HELP))
 
 
-def _parse_duration_seconds(value: Any, place: str, help: str) -> int:
+def _parse_simulation_duration_seconds(value: Any, place: str, help: str) -> int:
     if value in (0, "0", "0s", "0m", "0h"):
         return 0
     try:
-        return parse_spec_duration(value)
+        return parse_duration_to_seconds(value)
     except DurationError as error:
         raise UserError(f"{place}: {error.message}", help) from None

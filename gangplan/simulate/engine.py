@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from math import floor
 from typing import Literal
 
-from gangplan.kueue.cycle import run_cycle
+from gangplan.kueue.cycle import run_kueue_scheduling_cycle
 from gangplan.kueue.model import KueueWorkload, QuotaSetup
 from gangplan.kueue.pending import PendingQueue
 from gangplan.kueue.state import (
@@ -22,8 +22,8 @@ from gangplan.kueue.state import (
     PendingWorkload,
     SchedulingState,
     WorkloadRequests,
-    equivalence_key_of,
-    list_workload_requests,
+    list_podset_requests_by_flavor,
+    workload_equivalence_key_of,
 )
 from gangplan.records import dataclass
 
@@ -66,9 +66,11 @@ class Simulation:
         heapify(self._future)
 
     def _asking(self, run: KueueWorkload, number: int) -> PendingWorkload:
-        queue, shape = self._numbers[run.queue], equivalence_key_of(run)
+        queue, shape = self._numbers[run.queue], workload_equivalence_key_of(run)
         if (queue, shape) not in self._plans:
-            self._plans[queue, shape] = list_workload_requests(self.state.tree, self.state.queue(queue), run)
+            self._plans[queue, shape] = list_podset_requests_by_flavor(
+                self.state.tree, self.state.queue(queue), run
+            )
         return PendingWorkload(run, queue, number, run.duration, shape, self._plans[queue, shape])
 
     def submit(self, run: KueueWorkload, number: int) -> None:
@@ -104,7 +106,7 @@ class Simulation:
         idle, freed = 0, self._freed
         gone: Counter[str] = Counter()
         while True:
-            cycle = run_cycle(self.state, self.pending)
+            cycle = run_kueue_scheduling_cycle(self.state, self.pending)
             for asking, usage in cycle.admitted:
                 self._admit(asking, usage, now)
             for holding in cycle.preempted:

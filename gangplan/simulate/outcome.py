@@ -56,7 +56,7 @@ class SimulationOutcome:
     waiting: tuple[str, ...]
 
 
-def measured_in(setup: QuotaSetup) -> tuple[str, int]:
+def choose_utilisation_resource(setup: QuotaSetup) -> tuple[str, int]:
     """Return the resource in which utilisation is measured, GPUs (or similar), else CPU, and its quota."""
     amounts: dict[str, int] = {}
     for one in (*setup.queues, *setup.cohorts):
@@ -71,9 +71,9 @@ def measured_in(setup: QuotaSetup) -> tuple[str, int]:
     return chosen, amounts.get(chosen, 0)
 
 
-def outcome_of(engine: Simulation, runs: Sequence[KueueWorkload]) -> SimulationOutcome:
+def compute_simulation_outcome(engine: Simulation, runs: Sequence[KueueWorkload]) -> SimulationOutcome:
     """Compute the outcome of a finished simulation."""
-    chosen, capacity = measured_in(engine.state.setup)
+    chosen, capacity = choose_utilisation_resource(engine.state.setup)
     by_name = {run.name: run for run in runs}
     tallies: dict[str, Tally] = {}
     waits: dict[str, float] = {}
@@ -99,15 +99,15 @@ def outcome_of(engine: Simulation, runs: Sequence[KueueWorkload]) -> SimulationO
     waiting = tuple(run.name for run in engine.waiting())
     for name in waiting:
         tallies[by_name[name].team].unfinished += 1
-    total = _sum_team_tallies(list(tallies.values()))
-    used, mean, peak = _compute_capacity_utilisation(steps, total, capacity)
+    total = _sum_simulated_team_tallies(list(tallies.values()))
+    used, mean, peak = _compute_simulated_utilisation(steps, total, capacity)
     endless = tuple(sorted(engine.endless))
     return SimulationOutcome(
         total, dict(sorted(tallies.items())), waits, chosen, capacity, used, mean, peak, endless, waiting
     )
 
 
-def _sum_team_tallies(tallies: Sequence[Tally]) -> Tally:
+def _sum_simulated_team_tallies(tallies: Sequence[Tally]) -> Tally:
     if not tallies:
         return Tally()
     return Tally(
@@ -122,7 +122,7 @@ def _sum_team_tallies(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def _compute_capacity_utilisation(
+def _compute_simulated_utilisation(
     steps: Sequence[tuple[float, int]], total: Tally, capacity: int
 ) -> tuple[tuple[float, ...], float, float]:
     """Return the utilisation of the capacity: per bucket of the makespan, on average, and at the peak."""

@@ -10,12 +10,12 @@ from gangplan.kueue.units import convert_to_kueue_count
 from gangplan.objects import Body
 from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import AdmissionVerdict, judge_admission
-from gangplan.validate.kueue.contention import can_resume, priority_of
-from gangplan.validate.kueue.domains import read_flavor
-from gangplan.validate.kueue.matching import find_untolerated_taint, fits_flavor
+from gangplan.validate.kueue.contention import can_preempted_run_resume, find_workload_priority_of_run
+from gangplan.validate.kueue.domains import read_resource_flavor
+from gangplan.validate.kueue.matching import find_untolerated_taint, fits_resource_flavor_labels
 from gangplan.validate.kueue.model import NO_WORKLOAD
-from gangplan.validate.kueue.podsets import list_pod_sets
-from gangplan.validate.kueue.request import request_of
+from gangplan.validate.kueue.podsets import list_workload_pod_sets
+from gangplan.validate.kueue.request import build_run_request
 from gangplan.validate.world import World
 
 
@@ -38,7 +38,7 @@ def read_workload(
     if (
         found is None
         or not verdict.queue
-        or (verdict.outcome == "never" and not _is_blocking_strict_queue(world, verdict))
+        or (verdict.outcome == "never" and not _is_blocking_simulated_queue(world, verdict))
     ):
         return None
     requests, none = verdict.requests, frozenset[str]()
@@ -47,16 +47,16 @@ def read_workload(
             one.name,
             one.count,
             _compute_podset_requests(*requests[one.name]),
-            none if verdict.outcome == "never" else _find_usable_kueue_flavors(world, one.spec),
+            none if verdict.outcome == "never" else _find_flavors_for_simulated_workload(world, one.spec),
         )
-        for one in list_pod_sets(bodies, world)
+        for one in list_workload_pod_sets(bodies, world)
     )
-    checkpoint = 0.0 if can_resume(bodies) else None
+    checkpoint = 0.0 if can_preempted_run_resume(bodies) else None
     return KueueWorkload(
         name,
         verdict.queue,
         podsets,
-        priority_of(world, request_of(world, bodies)),
+        find_workload_priority_of_run(world, build_run_request(world, bodies)),
         duration,
         arrival,
         checkpoint,
@@ -64,7 +64,7 @@ def read_workload(
     )
 
 
-def _is_blocking_strict_queue(world: World, verdict: AdmissionVerdict) -> bool:
+def _is_blocking_simulated_queue(world: World, verdict: AdmissionVerdict) -> bool:
     """Return whether a run that is never admitted stays the head of its queue.
 
     In a strict queue every tried run does, unless the queue does not select its namespace
@@ -82,13 +82,13 @@ def _compute_podset_requests(count: int, each: Mapping[str, Fraction]) -> dict[s
     return {resource: count * convert_to_kueue_count(resource, amount) for resource, amount in each.items()}
 
 
-def _find_usable_kueue_flavors(world: World, spec: Body) -> frozenset[str]:
+def _find_flavors_for_simulated_workload(world: World, spec: Body) -> frozenset[str]:
     """Return the flavors whose nodes the pods may use, as Kueue matches them."""
     fitting = set()
     for body in world.of_kind("ResourceFlavor"):
-        flavor = read_flavor(body)
+        flavor = read_resource_flavor(body)
         tolerations = [*(spec.get("tolerations") or ()), *flavor.tolerations]
-        if not find_untolerated_taint(flavor.taints, tolerations) and fits_flavor(
+        if not find_untolerated_taint(flavor.taints, tolerations) and fits_resource_flavor_labels(
             spec, flavor.labels, set(flavor.labels)
         ):
             fitting.add(flavor.name)

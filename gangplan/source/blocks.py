@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from gangplan.source.manifests import load_objects
-from gangplan.source.scalars import parse_plain_scalar
+from gangplan.source.scalars import parse_plain_yaml_scalar
 
 
 class _BeyondError(Exception):
@@ -72,7 +72,7 @@ class _Reader:
         while at == indent:
             name, separator, written = content.partition(": ")
             if separator:
-                value = _parse_cached_scalar(written)
+                value = _parse_cached_yaml_scalar(written)
                 self._at += 1
             elif content[-1] == ":":
                 name = content[:-1]
@@ -80,7 +80,7 @@ class _Reader:
                 value = self._value(indent)
             else:
                 raise _BeyondError
-            key = _KEYS.get(name) or _parse_mapping_key(name)
+            key = _KEYS.get(name) or _parse_yaml_mapping_key(name)
             if key in body:
                 raise _BeyondError
             body[key] = value
@@ -110,7 +110,7 @@ class _Reader:
                 self._lines[self._at] = (indent + 2, entry)
                 entries.append(self._mapping(indent + 2))
             else:
-                entries.append(_parse_cached_scalar(entry))
+                entries.append(_parse_cached_yaml_scalar(entry))
                 self._at += 1
             at, content = self._lines[self._at]
         if at > indent:
@@ -124,7 +124,7 @@ _KEYS: dict[str, str] = {}
 _CACHED = 20_000
 
 
-def _parse_cached_scalar(written: str) -> Any:
+def _parse_cached_yaml_scalar(written: str) -> Any:
     """Return the value of a scalar or of an empty collection."""
     try:
         return _SCALARS[written]
@@ -134,27 +134,27 @@ def _parse_cached_scalar(written: str) -> Any:
         return {}
     if written == "[]":
         return []
-    value = _parse_simple_scalar(written)
+    value = _parse_simple_yaml_scalar(written)
     if len(_SCALARS) < _CACHED and len(written) < 200:
         _SCALARS[written] = value
     return value
 
 
-def _parse_simple_scalar(written: str) -> Any:
+def _parse_simple_yaml_scalar(written: str) -> Any:
     if not written.isprintable():
         raise _BeyondError
     try:
         if _QUOTED.fullmatch(written):
             return json.loads(written)  # JSON's escapes are YAML's; it raises for those that it lacks
         if _WORD.fullmatch(written):
-            return parse_plain_scalar(written)
+            return parse_plain_yaml_scalar(written)
     except ValueError:
         pass
     raise _BeyondError
 
 
-def _parse_mapping_key(written: str) -> str:
-    key = _parse_simple_scalar(written)
+def _parse_yaml_mapping_key(written: str) -> str:
+    key = _parse_simple_yaml_scalar(written)
     if type(key) is not str or len(written) > _LONGEST:
         raise _BeyondError
     if key and len(_KEYS) < _CACHED:

@@ -20,7 +20,12 @@ from gangplan.rules.core import (
 from gangplan.rules.model import Rule
 from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, is_plain_scalar, locate_node
 from gangplan.source.scalar_fix import build_scalar_fix, quote_scalar
-from gangplan.source.scalars import SCALAR_WORDS, NotFiniteError, parse_plain_scalar, parse_tagged_scalar
+from gangplan.source.scalars import (
+    SCALAR_WORDS,
+    NotFiniteError,
+    parse_plain_yaml_scalar,
+    parse_tagged_yaml_scalar,
+)
 
 _CORE = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null"))
 _COLLECTION_TAGS: dict[type[Node], str] = {
@@ -91,7 +96,7 @@ class ValueBuilder:
             return name.tag == "tag:yaml.org,2002:str"
         try:
             return bool(name.style) or (
-                isinstance(parse_plain_scalar(name.value), str) and name.value != _MERGE
+                isinstance(parse_plain_yaml_scalar(name.value), str) and name.value != _MERGE
             )
         except NotFiniteError:
             return False
@@ -100,9 +105,9 @@ class ValueBuilder:
         tag = node.tag
         try:
             if type(tag) is not str:
-                return node.value if node.style else parse_plain_scalar(node.value)
+                return node.value if node.style else parse_plain_yaml_scalar(node.value)
             if tag in _CORE:
-                return parse_tagged_scalar(tag, node.value)
+                return parse_tagged_yaml_scalar(tag, node.value)
         except NotFiniteError:
             message = f"{node.value!r} is not a number that Kubernetes can store"
             self._report(YAML_BAD_NUMBER, node, message, "write a finite number, or quote it as text")
@@ -130,7 +135,7 @@ class ValueBuilder:
         elif type(name.tag) is str and name.tag not in _CORE:
             self._tag(name)
         else:
-            kind = _describe_unquoted_scalar(name.value)
+            kind = _describe_unquoted_yaml_scalar(name.value)
             help = f'quote it: "{name.value}"' if name.value else "write the key before the ':'"
             message = f"the key {name.value!r} is read as {kind}"
             why = f"{name.value} without quotes is {kind}"
@@ -208,7 +213,7 @@ def _measure_yaml_tree(root: Node) -> tuple[int, int, Node]:
     return entries, depth, deepest
 
 
-def _describe_unquoted_scalar(text: str) -> str:
+def _describe_unquoted_yaml_scalar(text: str) -> str:
     """Return, in words, what an unquoted scalar is read as if it is not text."""
     if text in SCALAR_WORDS:
         value = SCALAR_WORDS[text]

@@ -14,7 +14,7 @@ from gangplan.findings import FieldPath, Finding, Fix, Location
 from gangplan.records import dataclass
 from gangplan.rules.core import YAML_CONTROL_CHARACTER, YAML_EMPTY, YAML_NOT_UTF8, YAML_TOO_LARGE
 from gangplan.source.build import ValueBuilder, build_depth_finding
-from gangplan.source.inside import locate_inside
+from gangplan.source.inside import locate_yaml_scalar_character
 from gangplan.source.parser import (
     DepthError,
     MappingNode,
@@ -98,7 +98,7 @@ class Document:
         _, node, found = self._find(path)
         if not found or not isinstance(node, ScalarNode):
             return self.where(path)
-        return Location(self.file, *locate_inside(self._text, node, offset))
+        return Location(self.file, *locate_yaml_scalar_character(self._text, node, offset))
 
     def fix(self, path: FieldPath, replacement: str, why: str, key: bool = False) -> Fix | None:
         """Return the fix that replaces the scalar at `path`, or its key, with a text (`build_scalar_fix`)."""
@@ -123,7 +123,7 @@ class Document:
         name: Node | None = None
         node: Node = self._root
         for part in path:
-            step = _find_child_node(node, part)
+            step = _find_child_yaml_node(node, part)
             if step is None:
                 return name, node, False
             name, node = step
@@ -147,12 +147,12 @@ def load_document(
     read. Never raises."""
     limits = limits or FileLimits()
     if len(data) > limits.max_bytes:
-        return None, [_report_too_large_file(file, limits, len(data))]
-    text = _decode_utf8_document(data, file)
+        return None, [_report_too_large_yaml_file(file, limits, len(data))]
+    text = _read_utf8_yaml_text(data, file)
     if isinstance(text, Finding):
         return None, [text]
     if bad := re.search(_FORBIDDEN_ASCII if text.isascii() else _FORBIDDEN, text):
-        return None, [_report_control_character(text, bad.start(), file)]
+        return None, [_report_yaml_control_character(text, bad.start(), file)]
     try:
         root = compose_single_node(text)
     except DepthError as problem:
@@ -166,11 +166,11 @@ def load_document(
     if builder.findings:
         return None, builder.findings
     if value is None:
-        return None, [_report_empty_file(file)]
+        return None, [_report_empty_yaml_file(file)]
     return Document(file, value, text), []
 
 
-def _find_child_node(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
+def _find_child_yaml_node(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
     if isinstance(node, MappingNode):
         return next(((name, value) for name, value in node.value if name.value == part), None)
     if isinstance(node, SequenceNode) and isinstance(part, int) and 0 <= part < len(node.value):
@@ -178,7 +178,7 @@ def _find_child_node(node: Node, part: str | int) -> tuple[Node | None, Node] | 
     return None
 
 
-def _decode_utf8_document(data: bytes, file: str) -> str | Finding:
+def _read_utf8_yaml_text(data: bytes, file: str) -> str | Finding:
     try:
         text = data.decode()
     except UnicodeDecodeError as problem:
@@ -205,7 +205,7 @@ def _locate_character(text: str, index: int, file: str) -> Location:
     return Location(file, text.count("\n", 0, index) + 1, index - start + 1)
 
 
-def _report_control_character(text: str, index: int, file: str) -> Finding:
+def _report_yaml_control_character(text: str, index: int, file: str) -> Finding:
     return Finding(
         YAML_CONTROL_CHARACTER,
         _locate_character(text, index, file),
@@ -214,7 +214,7 @@ def _report_control_character(text: str, index: int, file: str) -> Finding:
     )
 
 
-def _report_too_large_file(file: str, limits: FileLimits, size: int) -> Finding:
+def _report_too_large_yaml_file(file: str, limits: FileLimits, size: int) -> Finding:
     return Finding(
         YAML_TOO_LARGE,
         Location(file),
@@ -227,7 +227,7 @@ def _report_too_large_file(file: str, limits: FileLimits, size: int) -> Finding:
 _NEEDED = {"catalog.yaml": "ImageCatalog", "cluster.yaml": "Cluster", "team.yaml": "Team"}
 
 
-def _report_empty_file(file: str) -> Finding:
+def _report_empty_yaml_file(file: str) -> Finding:
     return Finding(
         YAML_EMPTY,
         Location(file, 1, 1),

@@ -33,7 +33,7 @@ def load_file(
     """Load the file at `path`, like `load_document`; `file` is its name in reports."""
     limits = limits or FileLimits()
     try:
-        data = _read_regular_file(path, limits.max_bytes + 1)
+        data = _read_regular_yaml_file(path, limits.max_bytes + 1)
     except OSError as problem:
         reason = (
             f"the file cannot be read: {os.strerror(problem.errno or errno.EIO)}",
@@ -56,7 +56,7 @@ def load_file(
     return load_document(data, file, limits)
 
 
-def _read_regular_file(path: pathlib.Path, size: int) -> bytes | None:
+def _read_regular_yaml_file(path: pathlib.Path, size: int) -> bytes | None:
     """Return at most `size` bytes; None if it is neither a file nor a directory.
 
     Raises `OSError` (also for a directory) and `ValueError`.

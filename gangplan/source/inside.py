@@ -13,7 +13,7 @@ from gangplan.source.parser import ScalarNode
 _ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|\n[ \t]*|.)", re.DOTALL)
 
 
-def locate_inside(text: str, node: ScalarNode, offset: int) -> tuple[int, int]:
+def locate_yaml_scalar_character(text: str, node: ScalarNode, offset: int) -> tuple[int, int]:
     """Return line and column, both from 1, of the character at `offset` (code points) of a scalar's value.
 
     For an offset at the end of the value, or beyond, it is the place after the last character.
@@ -24,7 +24,7 @@ def locate_inside(text: str, node: ScalarNode, offset: int) -> tuple[int, int]:
         at = text.find("\n", at) + 1
     elif style in ("'", '"'):
         at += 1
-    at = _find_character_index(text, at, node.value, min(offset, len(node.value)), style)
+    at = _find_yaml_scalar_character_index(text, at, node.value, min(offset, len(node.value)), style)
     start = text.rfind("\n", 0, at) + 1
     return text.count("\n", 0, at) + 1, at - start + 1
 
@@ -36,13 +36,13 @@ def _compute_text_index(text: str, line: int, column: int) -> int:
     return start + column
 
 
-def _find_character_index(text: str, at: int, value: str, offset: int, style: str | None) -> int:
+def _find_yaml_scalar_character_index(text: str, at: int, value: str, offset: int, style: str | None) -> int:
     """Return the index in the text of the value's character at `offset`."""
     past = at  # just after the last character that was paired
     for number in range(offset + 1):
         wanted = value[number] if number < len(value) else ""
         while at < len(text):
-            step = _count_matching_characters(text, at, wanted, style)
+            step = _count_matching_scalar_characters(text, at, wanted, style)
             if step:
                 break
             at += _count_skipped_characters(text, at, style)
@@ -53,7 +53,7 @@ def _find_character_index(text: str, at: int, value: str, offset: int, style: st
     return past
 
 
-def _count_matching_characters(text: str, at: int, wanted: str, style: str | None) -> int:
+def _count_matching_scalar_characters(text: str, at: int, wanted: str, style: str | None) -> int:
     """Return how many characters of the text represent the wanted one, 0 if none do; at the end of the value,
     1."""
     if not wanted:

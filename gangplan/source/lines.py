@@ -8,12 +8,12 @@ from gangplan.findings import FieldPath
 from gangplan.source.parser import MappingNode, Node, ScalarNode, SequenceNode, compose_single_node
 
 
-def find_paths_at_line(text: str, line: int) -> list[FieldPath]:
+def find_yaml_paths_at_line(text: str, line: int) -> list[FieldPath]:
     """Return the fields of one document that begin or continue on a line (from 1); none for a blank line.
 
     If parts of a field begin on the same line, only the parts are returned.
     """
-    entries = list(_list_fields_with_lines(compose_single_node(text)))
+    entries = list(_list_yaml_node_fields_with_lines(compose_single_node(text)))
     begin = [path for path, start, _, _ in entries if start == line]
     if begin:
         return [
@@ -24,10 +24,10 @@ def find_paths_at_line(text: str, line: int) -> list[FieldPath]:
 
 def lines_of(text: str) -> dict[FieldPath, int]:
     """Return the line (from 1) where each field of one document begins."""
-    return {path: start for path, start, _, _ in _list_fields_with_lines(compose_single_node(text))}
+    return {path: start for path, start, _, _ in _list_yaml_node_fields_with_lines(compose_single_node(text))}
 
 
-def _list_fields_with_lines(
+def _list_yaml_node_fields_with_lines(
     node: Node | None, path: FieldPath = ()
 ) -> Iterator[tuple[FieldPath, int, int, bool]]:
     """Yield every field: its path, its first and last line, and whether it is a scalar."""
@@ -41,7 +41,7 @@ def _list_fields_with_lines(
                     _find_last_value_line(value),
                     isinstance(value, ScalarNode),
                 )
-                yield from _list_fields_with_lines(value, inner)
+                yield from _list_yaml_node_fields_with_lines(value, inner)
     elif isinstance(node, SequenceNode):
         for index, value in enumerate(node.value):
             inner = (*path, index)
@@ -51,7 +51,7 @@ def _list_fields_with_lines(
                 _find_last_value_line(value),
                 isinstance(value, ScalarNode),
             )
-            yield from _list_fields_with_lines(value, inner)
+            yield from _list_yaml_node_fields_with_lines(value, inner)
 
 
 def _find_last_value_line(node: Node) -> int:

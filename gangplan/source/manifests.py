@@ -15,7 +15,7 @@ from gangplan.source.parser import (
     count_expanded_nodes,
     is_plain_scalar,
 )
-from gangplan.source.scalars import parse_plain_scalar, parse_tagged_scalar
+from gangplan.source.scalars import parse_plain_yaml_scalar, parse_tagged_yaml_scalar
 
 # Ten times the largest CRD in use; nodes are counted only if the text has aliases.
 _MAX_NODES = 1_000_000
@@ -83,8 +83,8 @@ def _parse_manifest_scalar(node: Any) -> Any:
     tag = node.tag
     try:
         if type(tag) is str:
-            return parse_tagged_scalar(tag, node.value)
-        return node.value if node.style else parse_plain_scalar(node.value)
+            return parse_tagged_yaml_scalar(tag, node.value)
+        return node.value if node.style else parse_plain_yaml_scalar(node.value)
     except ValueError as problem:
         raise ManifestError(str(problem), node.start_mark.line + 1) from problem
 

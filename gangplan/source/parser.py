@@ -102,7 +102,7 @@ else:  # pragma: no cover
 
 def compose_nodes(text: str) -> Iterator[Any]:
     """Yield the root node of each document. Raises `DepthError` and `yaml.YAMLError`."""
-    parser = (_FAST if _is_shallow(text) else _SAFE)(text)
+    parser = (_FAST if _is_shallow_yaml(text) else _SAFE)(text)
     try:
         while parser.check_node():
             yield parser.get_node()
@@ -115,7 +115,7 @@ def compose_single_node(text: str) -> Any:
 
     Raises the errors of `compose_nodes`, and `yaml.YAMLError` for a second document.
     """
-    parser = (_FAST if _is_shallow(text) else _SAFE)(text)
+    parser = (_FAST if _is_shallow_yaml(text) else _SAFE)(text)
     try:
         return parser.get_single_node()
     finally:
@@ -143,7 +143,7 @@ def count_expanded_nodes(root: Node) -> int:
     return size(root)
 
 
-def _is_shallow(text: str) -> bool:
+def _is_shallow_yaml(text: str) -> bool:
     if len(text) <= _SHORT_TEXT:
         return True
     if text.count("[") + text.count("{") > _FEW_BRACKETS:

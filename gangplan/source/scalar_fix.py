@@ -6,7 +6,7 @@ import re
 
 from gangplan.findings import Fix
 from gangplan.source.parser import Node, ScalarNode, is_plain_scalar
-from gangplan.source.scalars import NotFiniteError, parse_plain_scalar
+from gangplan.source.scalars import NotFiniteError, parse_plain_yaml_scalar
 
 # Plain text that needs no quotes anywhere: in a block, a list or between brackets.
 _SAFE = re.compile(r"[A-Za-z0-9/_][A-Za-z0-9/_.@+=-]*(?::[A-Za-z0-9/_.@+=-]+)*", re.ASCII)
@@ -47,14 +47,14 @@ def restyle_scalar(node: Node, text: str) -> str | None:
         return quote_scalar(text, node.style)
     if not is_plain_scalar(node):
         return None
-    return text if _is_read_back_unchanged(text) else quote_scalar(text)
+    return text if _is_plain_scalar_read_back_unchanged(text) else quote_scalar(text)
 
 
-def _is_read_back_unchanged(text: str) -> bool:
+def _is_plain_scalar_read_back_unchanged(text: str) -> bool:
     """Return whether the text without quotes is read back unchanged, as text or number: not `on`, `08` or
     `1e3`."""
     try:
-        return str(parse_plain_scalar(text)) == text
+        return str(parse_plain_yaml_scalar(text)) == text
     except NotFiniteError:
         return False
 

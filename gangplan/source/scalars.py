@@ -45,7 +45,7 @@ class NotFiniteError(ValueError):
     """The scalar is an infinity or not a number; JSON and Kubernetes support neither."""
 
 
-def parse_plain_scalar(text: str) -> Scalar:
+def parse_plain_yaml_scalar(text: str) -> Scalar:
     """Return the value of a scalar written without quotes. Raises `NotFiniteError`."""
     if not text:
         return None
@@ -60,7 +60,7 @@ def parse_plain_scalar(text: str) -> Scalar:
     return text if number is None else number[1]
 
 
-def parse_tagged_scalar(tag: str, text: str) -> Scalar:
+def parse_tagged_yaml_scalar(tag: str, text: str) -> Scalar:
     """Return the value of a scalar with a core tag such as `!!int`.
 
     Raises `NotFiniteError`, and another `ValueError` if the text does not fit the tag.
@@ -84,18 +84,18 @@ def _parse_yaml_number(text: str) -> tuple[bool, int | float] | None:
     if text[0] == ".":
         if text in _NOT_FINITE:
             raise NotFiniteError(text)
-        return _convert_float_to_json(text) if _DOT_FLOAT.fullmatch(text) else None
+        return _convert_yaml_float_to_json(text) if _DOT_FLOAT.fullmatch(text) else None
     if text in _NOT_FINITE:
         raise NotFiniteError(text)
     digits = text.replace("_", "") if "_" in text else text
     if match := _INTEGER.fullmatch(digits):
-        integer = _convert_matched_integer(match)
+        integer = _convert_yaml_integer(match)
         if _INT64_MIN <= integer <= (_INT64_MAX if match[1] else _UINT64_MAX):
             return True, integer
-    return _convert_float_to_json(digits) if _FLOAT.fullmatch(digits) else None
+    return _convert_yaml_float_to_json(digits) if _FLOAT.fullmatch(digits) else None
 
 
-def _convert_matched_integer(match: re.Match[str]) -> int:
+def _convert_yaml_integer(match: re.Match[str]) -> int:
     sign, hexadecimal, binary, octal, decimal = match.groups()
     # A text of more digits than any 64-bit number must not take quadratic time (or exceed the limit of
     # int()).
@@ -107,7 +107,7 @@ def _convert_matched_integer(match: re.Match[str]) -> int:
     return 0
 
 
-def _convert_float_to_json(text: str) -> tuple[bool, int | float] | None:
+def _convert_yaml_float_to_json(text: str) -> tuple[bool, int | float] | None:
     """Return a decimal float after its conversion to JSON, where an integral one of 64 bits is an integer."""
     value = float(text)
     if value in (float("inf"), float("-inf")):

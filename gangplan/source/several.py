@@ -16,7 +16,7 @@ def load_all_documents(
 
     Each document is read by `load_document`: strictly, and with its places in the whole file. Never raises.
     """
-    starts = _find_document_starts(data)
+    starts = _find_yaml_document_starts(data)
     if len(starts) < 2:
         document, findings = load_document(data, file, limits)
         return ([document] if document else []), findings
@@ -36,7 +36,7 @@ def load_all_documents(
     return documents, problems
 
 
-def _find_document_starts(data: bytes) -> list[int]:
+def _find_yaml_document_starts(data: bytes) -> list[int]:
     """Return the line where each document begins (its `---`, if it has one); empty if the text can't be
     read."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -37,8 +37,8 @@ def reword_yaml_error(problem: yaml.YAMLError, text: str, file: str) -> Finding:
         TextPlace(begin.line, begin.column),
     )
     answer = (
-        _explain_merge_conflict(case)
-        or _explain_tab_or_odd_space(case)
+        _explain_merge_conflict_in_yaml(case)
+        or _explain_yaml_tab_or_odd_space(case)
         or next(
             answer
             for pattern, explain in _ENTRIES
@@ -57,7 +57,7 @@ def _quote_yaml_text(text: str) -> str:
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _explain_merge_conflict(case: Complaint) -> Explanation | None:
+def _explain_merge_conflict_in_yaml(case: Complaint) -> Explanation | None:
     """Explain the markers that Git writes into a file with conflicting changes."""
     numbers = (number for number, line in enumerate(case.lines) if _CONFLICT.match(line))
     rest = (spot.line for spot in (case.begin, case.at) if case.line(spot).rstrip() == "=" * 7)
@@ -71,7 +71,7 @@ def _explain_merge_conflict(case: Complaint) -> Explanation | None:
     )
 
 
-def _explain_tab_or_odd_space(case: Complaint) -> Explanation | None:
+def _explain_yaml_tab_or_odd_space(case: Complaint) -> Explanation | None:
     """Explain a tab or an odd space, which is the cause regardless of the parser's error."""
     line = case.line(case.at)
     indent = INDENT_PATTERN.match(line)
@@ -89,7 +89,7 @@ def _explain_tab_or_odd_space(case: Complaint) -> Explanation | None:
     return None
 
 
-def _explain_template_braces(case: Complaint) -> Explanation | None:
+def _explain_template_braces_in_yaml(case: Complaint) -> Explanation | None:
     line = case.line(case.at)
     if "${{" in line:
         spot = TextPlace(case.at.line, line.index("${{") + 1)
@@ -115,7 +115,7 @@ def _open_quote(case: Complaint) -> Explanation:
     return Explanation(case.begin, f"the quote {quote} that opens here is never closed", help)
 
 
-def _explain_unknown_escape(case: Complaint) -> Explanation:
+def _explain_unknown_yaml_escape(case: Complaint) -> Explanation:
     if "Unicode character" in case.problem:
         return Explanation(case.at, "this escape does not name a character", "write the character itself")
     escape = case.line(case.at)[case.at.column :][:2]
@@ -123,7 +123,7 @@ def _explain_unknown_escape(case: Complaint) -> Explanation:
     return Explanation(case.at, f"'{escape}' is not an escape in double quotes", help)
 
 
-def _explain_misplaced_colon(case: Complaint) -> Explanation:
+def _explain_misplaced_yaml_colon(case: Complaint) -> Explanation:
     """Explain a `: ` in a wrong place: twice on a line, or below a value that is already complete."""
     line = case.line(case.at)
     before = line[: case.at.column]
@@ -140,10 +140,10 @@ def _explain_misplaced_colon(case: Complaint) -> Explanation:
         spot = TextPlace(case.at.line, case.depth(case.at.line))
         message = f"this line is indented deeper than line {above + 1}, whose value is already complete"
         return Explanation(spot, message, f"align it with line {above + 1}, or empty the value there")
-    return _explain_missing_colon(case, TextPlace(above, case.depth(above)))
+    return _explain_missing_yaml_colon(case, TextPlace(above, case.depth(above)))
 
 
-def _explain_missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
+def _explain_missing_yaml_colon(case: Complaint, spot: TextPlace) -> Explanation:
     written = case.rest(spot)
     if glued := re.match(r"([\w.-]+):(\S.*)", written):
         message = f"a space is missing after '{glued[1]}:'"
@@ -154,7 +154,7 @@ def _explain_missing_colon(case: Complaint, spot: TextPlace) -> Explanation:
     return Explanation(spot, message, "write ': ' after the key, or join it to the line it belongs to")
 
 
-def _explain_missing_mapping_key(case: Complaint) -> Explanation:
+def _explain_missing_yaml_mapping_key(case: Complaint) -> Explanation:
     """Explain a block mapping that continues with something other than a key."""
     line = case.line(case.at)
     before = line[: case.at.column].rstrip()
@@ -175,17 +175,17 @@ def _explain_missing_mapping_key(case: Complaint) -> Explanation:
         )
     if case.at.column == case.begin.column:
         return Explanation(case.at, f"{case.rest(case.at)!r} is not 'key: value'", "remove it, or quote it")
-    return _explain_wrong_indentation(case)
+    return _explain_wrong_yaml_indentation(case)
 
 
 def _explain_missing_list_entry(case: Complaint) -> Explanation:
     if case.at.column == case.begin.column:
         message = f"the list that begins at line {case.begin.line + 1} goes on with something else"
         return Explanation(case.at, message, "begin the line with '- ', or indent it into the entry above")
-    return _explain_wrong_indentation(case)
+    return _explain_wrong_yaml_indentation(case)
 
 
-def _explain_wrong_indentation(case: Complaint) -> Explanation:
+def _explain_wrong_yaml_indentation(case: Complaint) -> Explanation:
     column, above = case.at.column, case.above()
     message = f"this line is indented by {column} space{'s' * (column != 1)}, which matches no line above"
     help = f"align it with line {case.begin.line + 1}"
@@ -194,7 +194,7 @@ def _explain_wrong_indentation(case: Complaint) -> Explanation:
     return Explanation(case.at, message, help)
 
 
-def _open_bracket(case: Complaint) -> Explanation:
+def _explain_unclosed_yaml_bracket(case: Complaint) -> Explanation:
     opened = case.line(case.begin)[case.begin.column : case.begin.column + 1]
     close = {"[": "]", "{": "}"}.get(opened, "]")
     if case.at.line == case.begin.line and case.rest(case.at):
@@ -206,7 +206,7 @@ def _open_bracket(case: Complaint) -> Explanation:
     return Explanation(case.begin, message, f"close it with '{close}'")
 
 
-def _build_indicator_explainer(what: str) -> Callable[[Complaint], Explanation]:
+def _build_yaml_indicator_explainer(what: str) -> Callable[[Complaint], Explanation]:
     def explain(case: Complaint) -> Explanation:
         help = f"quote it: {_quote_yaml_text(case.rest(case.begin))}"
         return Explanation(case.begin, f"an unquoted {what}", help)
@@ -214,7 +214,7 @@ def _build_indicator_explainer(what: str) -> Callable[[Complaint], Explanation]:
     return explain
 
 
-def _explain_missing_value(case: Complaint) -> Explanation:
+def _explain_missing_yaml_value(case: Complaint) -> Explanation:
     found = case.rest(case.at)[:1]
     if not found:
         return Explanation(case.at, "a value is missing here", "write it")
@@ -223,7 +223,7 @@ def _explain_missing_value(case: Complaint) -> Explanation:
     )
 
 
-def _list_on_key_line(case: Complaint) -> Explanation:
+def _explain_yaml_list_on_key_line(case: Complaint) -> Explanation:
     return Explanation(
         case.at,
         "a list cannot begin on the line of its key",
@@ -237,7 +237,7 @@ def _explain_text_after_block_sign(case: Complaint) -> Explanation:
     return Explanation(case.at, f"text follows '{sign}' on its line", help)
 
 
-def _explain_text_after_document(case: Complaint) -> Explanation:
+def _explain_text_after_yaml_document(case: Complaint) -> Explanation:
     first = next((line for line in case.lines if line.strip() and not line.lstrip().startswith("#")), "")
     depth = len(first) - len(first.lstrip())
     if depth > case.at.column:
@@ -252,7 +252,7 @@ def _explain_text_after_document(case: Complaint) -> Explanation:
     )
 
 
-def _explain_second_document(case: Complaint) -> Explanation:
+def _explain_second_yaml_document(case: Complaint) -> Explanation:
     following = case.lines[case.at.line + 1 :]
     if all(not line.strip() or line.lstrip().startswith("#") for line in following):
         help = "remove the '---'"
@@ -273,26 +273,26 @@ def _explain_other_yaml_error(case: Complaint) -> Explanation:
 
 
 _ENTRIES: tuple[tuple[str, Callable[[Complaint], Explanation | None]], ...] = (
-    ("another document", _explain_second_document),
+    ("another document", _explain_second_yaml_document),
     ("duplicate anchor", _explain_duplicate_anchor),
-    ("directive|incompatible YAML", _build_indicator_explainer("'%' begins a YAML directive")),
+    ("directive|incompatible YAML", _build_yaml_indicator_explainer("'%' begins a YAML directive")),
     ("quoted scalar: .*(end of stream|document (indicator|separator))", _open_quote),
-    ("(unknown escape|hexdecimal|hexadecimal|Unicode character escape)", _explain_unknown_escape),
-    ("alias", _build_indicator_explainer("'*' begins an alias")),
-    ("anchor", _build_indicator_explainer("'&' begins an anchor")),
-    (r"\btag\b", _build_indicator_explainer("'!' begins a tag")),
-    ("", _explain_template_braces),
+    ("(unknown escape|hexdecimal|hexadecimal|Unicode character escape)", _explain_unknown_yaml_escape),
+    ("alias", _build_yaml_indicator_explainer("'*' begins an alias")),
+    ("anchor", _build_yaml_indicator_explainer("'&' begins an anchor")),
+    (r"\btag\b", _build_yaml_indicator_explainer("'!' begins a tag")),
+    ("", _explain_template_braces_in_yaml),
     ("cannot start any token", _explain_bad_first_character),
-    ("unexpected ':'", _build_indicator_explainer("':' inside brackets")),
-    ("mapping keys are not allowed", _build_indicator_explainer("'?' begins a complex key")),
-    ("mapping values are not allowed", _explain_misplaced_colon),
-    ("sequence entries are not allowed", _list_on_key_line),
-    ("could not find expected ':'", lambda case: _explain_missing_colon(case, case.begin)),
-    ("flow (sequence|mapping): (did not find expected|expected) ',' or", _open_bracket),
-    ("block mapping: (did not find expected key|expected <block end>)", _explain_missing_mapping_key),
+    ("unexpected ':'", _build_yaml_indicator_explainer("':' inside brackets")),
+    ("mapping keys are not allowed", _build_yaml_indicator_explainer("'?' begins a complex key")),
+    ("mapping values are not allowed", _explain_misplaced_yaml_colon),
+    ("sequence entries are not allowed", _explain_yaml_list_on_key_line),
+    ("could not find expected ':'", lambda case: _explain_missing_yaml_colon(case, case.begin)),
+    ("flow (sequence|mapping): (did not find expected|expected) ',' or", _explain_unclosed_yaml_bracket),
+    ("block mapping: (did not find expected key|expected <block end>)", _explain_missing_yaml_mapping_key),
     ("block collection: (did not find expected '-'|expected <block end>)", _explain_missing_list_entry),
     ("block scalar: .*(comment or|indentation indicator)", _explain_text_after_block_sign),
-    ("node content", _explain_missing_value),
-    ("document start", _explain_text_after_document),
+    ("node content", _explain_missing_yaml_value),
+    ("document start", _explain_text_after_yaml_document),
     ("", _explain_other_yaml_error),
 )

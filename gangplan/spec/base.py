@@ -13,14 +13,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from gangplan.model.duration import DurationError, parse_spec_duration
+from gangplan.model.duration import DurationError, parse_duration_to_seconds
 from gangplan.model.profiles import LEAST_GRACE_S, MOST_GRACE_S
 from gangplan.model.quantity import (
     Quantity,
     QuantityError,
     format_bytes,
     parse_cpu,
-    parse_memory,
+    parse_memory_quantity,
     parse_quantity,
 )
 from gangplan.model.units import AmountError
@@ -86,7 +86,7 @@ def is_blank(text: str) -> bool:
     return not any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
 
 
-def parse_reason(text: str, say: str) -> str:
+def parse_spec_reason(text: str, say: str) -> str:
     """Return the text itself. Raises an error of `build_helpful_error` if it is too short to be a reason; `say` is the
     help."""
     if is_blank(text) or len(text.strip()) < SHORTEST_REASON:
@@ -124,7 +124,7 @@ class ReadBy:
         return dict(self._schema)
 
 
-def _parse_cpu_amount(value: Any) -> Quantity:
+def _parse_cpu_in_spec_field(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
         raise build_helpful_error(
             "quantity", "expected a number of cores", "Write a number of cores, such as 8 or 500m."
@@ -135,13 +135,13 @@ def _parse_cpu_amount(value: Any) -> Quantity:
         raise unreadable("quantity", error) from None
 
 
-def _parse_memory_amount(value: Any) -> Quantity:
+def _parse_memory_in_spec_field(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
         raise build_helpful_error(
             "quantity", "expected an amount of memory", "Write a number and its unit, such as 32Gi."
         )
     try:
-        amount = parse_memory(value)
+        amount = parse_memory_quantity(value)
     except QuantityError as error:
         raise unreadable("quantity", error) from None
     if amount < _LEAST_MEMORY:
@@ -153,10 +153,10 @@ def _parse_memory_amount(value: Any) -> Quantity:
 
 
 # No container starts with less: the runtimes of Kubernetes need several MiB (CRI-O 1.34, 12 MiB).
-_LEAST_MEMORY = parse_memory("1Mi")
+_LEAST_MEMORY = parse_memory_quantity("1Mi")
 
 
-def _parse_kueue_weight(value: Any) -> Quantity:
+def _parse_kueue_weight_field(value: Any) -> Quantity:
     # Kueue refuses a weight between 0 and 1e-9 (clusterqueue_webhook.go, v0.19.2).
     help = "Write a number from 0 to 1000000, such as 32 or 0.75."
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1_000_000:
@@ -167,7 +167,7 @@ def _parse_kueue_weight(value: Any) -> Quantity:
     return weight
 
 
-def _parse_resource_factor(value: Any) -> Quantity:
+def _parse_factor_in_spec_field(value: Any) -> Quantity:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
         raise build_helpful_error(
             "quantity", "expected an amount per unit", "Write a number, such as 10, 0.5 or 5Ki."
@@ -181,7 +181,7 @@ def _parse_resource_factor(value: Any) -> Quantity:
     return factor
 
 
-def parse_price(value: Any, what: str, help: str, most: int = 1_000_000) -> Decimal:
+def parse_spec_price(value: Any, what: str, help: str, most: int = 1_000_000) -> Decimal:
     """Parse a number from 0 to `most` with at most nine decimal places.
 
     Raises an error of `build_helpful_error`, which says that `what` was expected.
@@ -203,19 +203,19 @@ _NANO = Decimal("1E-9")
 
 
 def _parse_price_field(value: Any) -> Decimal:
-    return parse_price(value, "a price", "Write an amount of money such as 1.5625, without a currency.")
+    return parse_spec_price(value, "a price", "Write an amount of money such as 1.5625, without a currency.")
 
 
-def _parse_duration_seconds(value: Any, span: tuple[int, int] | None = None) -> int:
+def _parse_duration_field(value: Any, span: tuple[int, int] | None = None) -> int:
     if not isinstance(value, (str, int)) or isinstance(value, bool):
         raise build_helpful_error("duration", "expected a time", "Write it as 30m, 24h, 7d or 1h30m.")
     try:
-        return parse_spec_duration(value, span)
+        return parse_duration_to_seconds(value, span)
     except DurationError as error:
         raise unreadable("duration", error) from None
 
 
-def parse_mount_path(path: str) -> str:
+def parse_spec_mount_path(path: str) -> str:
     """Return a normalised absolute path inside a container. Raises an error of `build_helpful_error` for other texts."""
     if not path.startswith("/"):
         raise build_helpful_error("path", f"'{path}' is not an absolute path", f"Write '/{path}'.")
@@ -245,21 +245,21 @@ _MEMORY = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|
 _DURATION = {"type": "string", "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"}
 _WEIGHT = {"type": "number", "minimum": 0, "maximum": 1_000_000}
 
-Cpu = Annotated[Quantity, ReadBy(_parse_cpu_amount, _CPU, Quantity.canonical)]
-Memory = Annotated[Quantity, ReadBy(_parse_memory_amount, _MEMORY, Quantity.canonical)]
-DurationSeconds = Annotated[int, ReadBy(_parse_duration_seconds, _DURATION)]
+Cpu = Annotated[Quantity, ReadBy(_parse_cpu_in_spec_field, _CPU, Quantity.canonical)]
+Memory = Annotated[Quantity, ReadBy(_parse_memory_in_spec_field, _MEMORY, Quantity.canonical)]
+DurationSeconds = Annotated[int, ReadBy(_parse_duration_field, _DURATION)]
 GraceSeconds = Annotated[
-    int, ReadBy(partial(_parse_duration_seconds, span=(LEAST_GRACE_S, MOST_GRACE_S)), _DURATION)
+    int, ReadBy(partial(_parse_duration_field, span=(LEAST_GRACE_S, MOST_GRACE_S)), _DURATION)
 ]
-Weight = Annotated[Quantity, ReadBy(_parse_kueue_weight, _WEIGHT, Quantity.canonical)]
+Weight = Annotated[Quantity, ReadBy(_parse_kueue_weight_field, _WEIGHT, Quantity.canonical)]
 Factor = Annotated[
-    Quantity, ReadBy(_parse_resource_factor, {"type": ["number", "string"]}, Quantity.canonical)
+    Quantity, ReadBy(_parse_factor_in_spec_field, {"type": ["number", "string"]}, Quantity.canonical)
 ]
 Price = Annotated[Decimal, ReadBy(_parse_price_field, {"type": ["number", "string"]})]
 Name = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 EnvName = Annotated[str, Field(pattern=ENV_NAME, max_length=253)]
-MountPath = Annotated[str, AfterValidator(parse_mount_path)]
+MountPath = Annotated[str, AfterValidator(parse_spec_mount_path)]
 # A text that may be written as a number or a boolean; its spelling in the file is kept (spec.load).
 ScalarText = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 LabelKey = Annotated[
@@ -274,10 +274,10 @@ LabelValue = Annotated[
     Field(pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", max_length=63),
     WithJsonSchema({"type": ["string", "number", "boolean"], "maxLength": 63}),
 ]
-Cidr = Annotated[str, AfterValidator(lambda text: _validate_cidr_range(text))]
+Cidr = Annotated[str, AfterValidator(lambda text: _validate_cidr_range_field(text))]
 
 
-def _validate_cidr_range(text: str) -> str:
+def _validate_cidr_range_field(text: str) -> str:
     import ipaddress  # only imported when a cluster file lists addresses
 
     try:
@@ -292,7 +292,7 @@ def _validate_cidr_range(text: str) -> str:
     raise build_helpful_error("cidr", said, help)
 
 
-def _validate_iso_date(text: str) -> str:
+def _validate_iso_date_field(text: str) -> str:
     import datetime  # only imported if a file has a day
 
     try:
@@ -302,4 +302,4 @@ def _validate_iso_date(text: str) -> str:
     return text
 
 
-Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_validate_iso_date)]
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_validate_iso_date_field)]

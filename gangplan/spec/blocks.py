@@ -19,7 +19,9 @@ TEXT_PARENTS: frozenset[FieldPath] = frozenset(
 _ONLY_SPELLING = frozenset({"quantity", "duration", "literal_error", "int_type", "bool_type", "missing"})
 
 
-def list_value_errors(block: type[BaseModel] | None, name: str, given: Any) -> list[tuple[str, str, Hints]]:
+def list_spec_value_errors(
+    block: type[BaseModel] | None, name: str, given: Any
+) -> list[tuple[str, str, Hints]]:
     """Return what is wrong with a value of a field in a block: pydantic's error types, each with help and
     hints."""
     if block is None:
@@ -38,7 +40,7 @@ def list_value_errors(block: type[BaseModel] | None, name: str, given: Any) -> l
 
 def is_suitable_value(block: type[BaseModel] | None, name: str, given: Any) -> bool:
     """Return whether a value is suitable for a field of a block, apart from its spelling."""
-    return all(kind in _ONLY_SPELLING for kind, *_ in list_value_errors(block, name, given))
+    return all(kind in _ONLY_SPELLING for kind, *_ in list_spec_value_errors(block, name, given))
 
 
 def _convert_lists_to_tuples(value: Any, in_text: bool) -> Any:
@@ -52,11 +54,11 @@ def _convert_lists_to_tuples(value: Any, in_text: bool) -> Any:
 
 def find_block_model(annotation: Any) -> type[BaseModel] | None:
     """Return the model of a field that is a single block, not a list or map of blocks."""
-    found = _unwrap_type_annotation(annotation)
+    found = _unwrap_annotation_of_spec_field(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
-def list_paths_in(block: type[BaseModel] | None) -> list[str]:
+def list_nested_spec_field_paths(block: type[BaseModel] | None) -> list[str]:
     """Return the paths of fields in nested blocks of a block, two levels down."""
     found = []
     for name, field in block.model_fields.items() if block else ():
@@ -71,26 +73,26 @@ def list_paths_in(block: type[BaseModel] | None) -> list[str]:
     return found
 
 
-def list_fields_at(model: type[BaseModel], path: FieldPath) -> set[str]:
+def list_spec_fields_at(model: type[BaseModel], path: FieldPath) -> set[str]:
     """Return the fields that are allowed in the block at a path."""
-    parent = find_model_at(model, path)
+    parent = find_spec_model_at(model, path)
     if parent is None:
         return set()
     return {field.alias or name for name, field in parent.model_fields.items()}
 
 
-def find_model_at(model: type[BaseModel], path: FieldPath) -> type[BaseModel] | None:
+def find_spec_model_at(model: type[BaseModel], path: FieldPath) -> type[BaseModel] | None:
     """Return the model that describes the value at `path`, or None for free-form maps and scalars."""
     annotation: Any = model
     for step in path:
-        annotation = _find_field_annotation(_unwrap_type_annotation(annotation), step)
+        annotation = _find_pydantic_field_annotation(_unwrap_annotation_of_spec_field(annotation), step)
         if annotation is None:
             return None
-    found = _unwrap_type_annotation(annotation)
+    found = _unwrap_annotation_of_spec_field(annotation)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
-def _find_field_annotation(annotation: Any, step: str | int) -> Any:
+def _find_pydantic_field_annotation(annotation: Any, step: str | int) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if isinstance(step, int):
             return annotation  # a block, or a list of blocks
@@ -106,7 +108,7 @@ def _find_field_annotation(annotation: Any, step: str | int) -> Any:
     return None
 
 
-def _unwrap_type_annotation(annotation: Any) -> Any:
+def _unwrap_annotation_of_spec_field(annotation: Any) -> Any:
     """Return the annotation without Annotated and without None."""
     while True:
         if hasattr(annotation, "__metadata__"):

@@ -28,7 +28,7 @@ Line = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+){0,2}$", max_length=32)]
 Tier = Literal["certified", "tested", "community", "untested"]
 
 
-def _refuse_root_home(path: str) -> str:
+def _refuse_root_home_in_catalog_entry(path: str) -> str:
     """Return the path itself. Raises an error of `build_helpful_error` if it is in the home of root."""
     if is_in_folder(path, ROOT_HOME):
         message = f"only root may enter {ROOT_HOME}, and containers of runs have another user"
@@ -37,7 +37,7 @@ def _refuse_root_home(path: str) -> str:
     return path
 
 
-UserPath = Annotated[MountPath, AfterValidator(_refuse_root_home)]
+UserPath = Annotated[MountPath, AfterValidator(_refuse_root_home_in_catalog_entry)]
 
 
 class ImageMpi(Strict):

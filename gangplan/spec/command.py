@@ -21,15 +21,15 @@ _DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
 _SHELL = ("&&", "||", "|", ";", ">", "<", "$(", "`", "&")
 
 
-def argv_of(value: Any) -> tuple[str, ...]:
+def parse_spec_command(value: Any) -> tuple[str, ...]:
     """Return the words of `value`: a list of texts unchanged, or one line split at its spaces and quotes.
 
     Raises a pydantic error if the value is neither, is empty, or needs a shell.
     """
     if isinstance(value, str):
-        return _parse_command_line(value)
+        return _parse_spec_command_line(value)
     if isinstance(value, (list, tuple)):
-        return _parse_command_list(list(value))
+        return _parse_spec_command_list(list(value))
     message = "a command is a list of words or one line of text"
     raise build_helpful_error("command", message, _EXAMPLE, Hints(writes="command"))
 
@@ -51,7 +51,7 @@ def _build_corrected_command_error(
     return build_helpful_error(kind, message, help, Hints(word, is_whole=True, writes="command"))
 
 
-def _parse_command_list(words: list[Any]) -> tuple[str, ...]:
+def _parse_spec_command_list(words: list[Any]) -> tuple[str, ...]:
     if not words:
         raise _build_corrected_command_error("the command is empty", _EXAMPLE)
     for index, word in enumerate(words):
@@ -64,17 +64,17 @@ def _parse_command_list(words: list[Any]) -> tuple[str, ...]:
             raise _build_command_error(
                 f"word {index + 1} of the command holds a zero byte", "Remove it.", word=index
             )
-        if what := _describe_word_typesetting(words, index):
+        if what := _describe_typesetting_of_spec_word(words, index):
             message = f"word {index + 1} of the command has {what}, as word processors write: the program would get it"
             raise _build_corrected_command_error(
-                message, f"Write command: {_restore_typed_command(words)}.", word=index
+                message, f"Write command: {_restore_spec_command_as_typed(words)}.", word=index
             )
     if not words[0].strip():
         raise _build_command_error("the command's first word is empty", "Start it with the program's name.")
     return tuple(words)
 
 
-def _parse_command_line(line: str) -> tuple[str, ...]:
+def _parse_spec_command_line(line: str) -> tuple[str, ...]:
     if _DIRECTIVE.search(line):
         tool = "pbs" if "#PBS" in line else "slurm"
         help = f"gangplan import {tool} FILE reads such a script as a whole; command is the program alone."
@@ -101,10 +101,10 @@ def _parse_command_line(line: str) -> tuple[str, ...]:
     except ValueError as error:
         message = f"the command's quotes do not match: {error}"
         raise _build_command_error(message, "Close the quote, or write the command as a list.") from None
-    return _parse_command_list(words)
+    return _parse_spec_command_list(words)
 
 
-def _describe_word_typesetting(words: Sequence[Any], index: int) -> str:
+def _describe_typesetting_of_spec_word(words: Sequence[Any], index: int) -> str:
     """Return how a word processor changed a word; empty if it did not.
 
     In a script every word is checked. A text of several words for the program may contain such quotes.
@@ -121,7 +121,7 @@ def _is_script(words: Sequence[Any], index: int) -> bool:
     return index > 0 and str(words[index - 1]) in ("-c", "-lc", "-ec") and " " in str(words[index])
 
 
-def _restore_typed_command(words: Sequence[Any]) -> str:
+def _restore_spec_command_as_typed(words: Sequence[Any]) -> str:
     """Return the words as they were before a word processor changed them."""
     typed: list[str] = []
     for index, word in enumerate(map(str, words)):
@@ -132,7 +132,7 @@ def _restore_typed_command(words: Sequence[Any]) -> str:
         else:
             typed.append(
                 restore_typed_word(word)
-                if not word.isascii() and _describe_word_typesetting(words, index)
+                if not word.isascii() and _describe_typesetting_of_spec_word(words, index)
                 else word
             )
     return format_flow_list(typed)

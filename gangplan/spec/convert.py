@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gangplan.model.duration import DurationError, format_duration, parse_spec_duration
+from gangplan.model.duration import DurationError, format_duration, parse_duration_to_seconds
 from gangplan.spec.phrases import convert_to_name
 from gangplan.spec.words import DNS_LABEL, SYNONYMS, fold_name
 
@@ -52,31 +52,31 @@ def _convert_number_field(word: str, given: Any) -> Any:
     return given if number is None else number
 
 
-def _build_unit_converter(field: str) -> Callable[[str, Any], Any]:
+def _build_unit_converter_for_spec_field(field: str) -> Callable[[str, Any], Any]:
     def convert(word: str, given: Any) -> Any:
         text = str(given).strip()
         if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", text, re.ASCII):
-            return _convert_foreign_duration(given) if field in ("timeout", "gracePeriod") else given
+            return _convert_to_spec_duration(given) if field in ("timeout", "gracePeriod") else given
         unit = _UNIT.get((field, word), "")
         if field == "memory" and not unit and word in ("mem", "mempernode"):
             unit = "M" if float(text) >= _SLURM_LEAST_MB else ""
         if unit and field in ("timeout", "gracePeriod") and text.isdecimal() and int(text):
-            return format_duration(int(text) * parse_spec_duration(f"1{unit}"))
+            return format_duration(int(text) * parse_duration_to_seconds(f"1{unit}"))
         return f"{text}{unit}" if unit else given
 
     return convert
 
 
-def _convert_foreign_duration(given: Any) -> Any:
+def _convert_to_spec_duration(given: Any) -> Any:
     """Convert Slurm's `1-12:00:00` and words such as `4 hours`."""
     try:
-        parse_spec_duration(given)
+        parse_duration_to_seconds(given)
     except DurationError as error:
         return error.meant or given
     return given
 
 
-def _convert_command_words(word: str, given: Any) -> Any:
+def _convert_to_spec_command(word: str, given: Any) -> Any:
     """Split a command into words; a Python file alone gets its interpreter."""
     words = (
         shlex.split(given)
@@ -91,7 +91,7 @@ def _convert_command_words(word: str, given: Any) -> Any:
 def _convert_environment_variables(word: str, given: Any) -> Any:
     """Convert lists of variables as Kubernetes and docker write them."""
     if isinstance(given, (list, tuple)):
-        return {name: str(value) for name, value in parse_name_value_pairs(given)} or given
+        return {name: str(value) for name, value in convert_env_entries_to_spec_variables(given)} or given
     return given
 
 
@@ -102,7 +102,7 @@ def _convert_checkpoint_folder(word: str, given: Any) -> Any:
     return given
 
 
-def _convert_restart_to_retries(word: str, given: Any) -> Any:
+def _convert_restart_to_spec_retries(word: str, given: Any) -> Any:
     """Convert docker's `restart: on-failure:3` and Kubernetes' restartPolicy."""
     if isinstance(given, bool):
         return int(given)
@@ -115,7 +115,7 @@ def _convert_job_name(word: str, given: Any) -> Any:
     return convert_to_name(DNS_LABEL, given) or given if isinstance(given, str) else given
 
 
-def _convert_elastic_range(word: str, given: Any) -> Any:
+def _convert_to_spec_elastic_range(word: str, given: Any) -> Any:
     """Convert Kubeflow's minReplicas and maxReplicas."""
     if not isinstance(given, dict):
         return given
@@ -125,18 +125,18 @@ def _convert_elastic_range(word: str, given: Any) -> Any:
 
 _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("workers", "gpus", "slots"), _convert_number_field),
-    **{field: _build_unit_converter(field) for field in _UNITS},
+    **{field: _build_unit_converter_for_spec_field(field) for field in _UNITS},
     "cpu": _convert_number_field,
     "name": _convert_job_name,
-    "elastic": _convert_elastic_range,
-    "command": _convert_command_words,
+    "elastic": _convert_to_spec_elastic_range,
+    "command": _convert_to_spec_command,
     "env": _convert_environment_variables,
     "checkpoint": _convert_checkpoint_folder,
-    "retries": _convert_restart_to_retries,
+    "retries": _convert_restart_to_spec_retries,
 }
 
 
-def parse_name_value_pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+def convert_env_entries_to_spec_variables(entries: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
     """Yield names and values of entries as Kubernetes (`name`, `value`) and docker (`A=b`) write them, or
     with one key each."""
     for entry in entries:
@@ -151,7 +151,7 @@ def parse_name_value_pairs(entries: list[Any] | tuple[Any, ...]) -> Iterator[tup
             )
 
 
-def convert_mounts(given: Any) -> dict[str, str]:
+def convert_mounts_to_spec_claims(given: Any) -> dict[str, str]:
     """Return claims and their folders as docker (`NAME:/PATH`), Kubernetes (name and mountPath) and other
     short forms write them.
 
@@ -199,7 +199,7 @@ def parse_gpu_model(given: Any) -> str:
     return found[1] or "" if found and found[1] != "gpu" else ""
 
 
-def parse_secret_refs(given: Any) -> dict[str, str]:
+def convert_secret_refs_to_spec_variables(given: Any) -> dict[str, str]:
     """Return variables from secrets as Kubernetes writes them, in env or envFrom; empty for anything else."""
     found = {}
     for entry in given if isinstance(given, (list, tuple)) else []:
@@ -215,12 +215,12 @@ def parse_secret_refs(given: Any) -> dict[str, str]:
     return found
 
 
-def convert_resources(given: Any) -> dict[str, Any]:
+def convert_resources_to_spec_fields(given: Any) -> dict[str, Any]:
     """Return fields for the amounts in a block of resources of any tool."""
     found: dict[str, Any] = {}
     for key, value in given.items() if isinstance(given, dict) else ():
         if isinstance(value, dict):
-            found |= convert_resources(value)
+            found |= convert_resources_to_spec_fields(value)
             continue
         field = (
             "gpus" if fold_name(str(key)) in ("gpu", "gpus") else SYNONYMS.get(fold_name(str(key)), str(key))

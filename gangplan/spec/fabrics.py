@@ -242,22 +242,22 @@ class Fabric(Strict):
 SharedModel = TypeVar("SharedModel", bound=Strict)
 
 
-def merge_models(below: SharedModel, above: SharedModel) -> SharedModel:
+def merge_spec_models(below: SharedModel, above: SharedModel) -> SharedModel:
     """Return `below` with the fields that `above` sets: mappings are merged key by key, other values are
     replaced."""
     values = {name: getattr(below, name) for name in type(below).model_fields}
     for name in above.model_fields_set:
-        values[name] = _merge_model_values(values[name], getattr(above, name))
+        values[name] = _merge_spec_model_values(values[name], getattr(above, name))
     written = below.model_fields_set | above.model_fields_set
     return cast(SharedModel, type(below).model_construct(written, **values))
 
 
-def _merge_model_values(below: object, above: object) -> object:
+def _merge_spec_model_values(below: object, above: object) -> object:
     if isinstance(below, dict) and isinstance(above, dict):
         return below | {
-            key: _merge_model_values(below[key], value) if key in below else value
+            key: _merge_spec_model_values(below[key], value) if key in below else value
             for key, value in above.items()
         }
     if isinstance(below, Strict) and isinstance(above, Strict):
-        return merge_models(below, above)
+        return merge_spec_models(below, above)
     return above

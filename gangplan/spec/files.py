@@ -23,18 +23,18 @@ MOST_BYTES = 1 << 20
 Read = tuple[dict[str, bytes], list[Finding]]
 
 
-def read_files(root: Path, spec: str, names: Mapping[str, str], document: Document) -> Read:
+def read_files_mounted_by_spec(root: Path, spec: str, names: Mapping[str, str], document: Document) -> Read:
     """Return the bytes of the files of a spec, by the names that the spec uses, and the findings about
     them."""
     found: dict[str, bytes] = {}
     findings: list[Finding] = []
     for name in names:
         if name.startswith(SPEC_FOLDER_PREFIX):
-            data, wrong = _read_mounted_file(root, spec, name, document)
+            data, wrong = _read_file_mounted_by_spec(root, spec, name, document)
             findings += wrong
             if data is not None:
                 found[name] = data
-    return found, [*findings, *_check_total_file_size(found, document)]
+    return found, [*findings, *_check_total_mounted_file_size(found, document)]
 
 
 def resolve_spec_file(spec: str, name: str) -> str:
@@ -43,7 +43,7 @@ def resolve_spec_file(spec: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(spec), name))
 
 
-def _read_mounted_file(
+def _read_file_mounted_by_spec(
     root: Path, spec: str, name: str, document: Document
 ) -> tuple[bytes | None, list[Finding]]:
     file, where = resolve_spec_file(spec, name), document.where(("files", name), key=True)
@@ -96,7 +96,7 @@ def _extract_file_name(name: str) -> str:
     return posixpath.basename(name)
 
 
-def _check_total_file_size(found: Mapping[str, bytes], document: Document) -> Iterator[Finding]:
+def _check_total_mounted_file_size(found: Mapping[str, bytes], document: Document) -> Iterator[Finding]:
     """Report files that are too large together, since a run has one ConfigMap; the finding is at the
     largest."""
     total = sum(map(len, found.values()))

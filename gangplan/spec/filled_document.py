@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.findings import FieldPath, Fix, Location
 from gangplan.records import dataclass
 from gangplan.source import Document
-from gangplan.spec.placeholders import GivenValue, fill_scalar, find_placeholders
+from gangplan.spec.placeholders import GivenValue, fill_scalar, find_template_placeholders
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Layer:
         return {name: one.given for name, one in self.arguments.items()}
 
 
-def merge_fields(over: Any, under: Any) -> Any:
+def merge_job_template_fields(over: Any, under: Any) -> Any:
     """Merge two layers of fields: mappings are merged, any other value in `over` replaces that in `under`.
 
     An empty field in `over` removes the field of `under`.
@@ -57,7 +57,7 @@ def merge_fields(over: Any, under: Any) -> Any:
         elif item is None:
             del found[key]
         else:
-            found[key] = merge_fields(item, under[key])
+            found[key] = merge_job_template_fields(item, under[key])
     return found
 
 
@@ -76,7 +76,7 @@ class FilledDocument(Document):
         document."""
         levels = [(one, one.value) for one in self._layers]
         for step in path:
-            below = list(_list_layers_at_step(levels, step))
+            below = list(_list_job_template_layers_at_step(levels, step))
             if not below:
                 break
             levels = below
@@ -86,7 +86,7 @@ class FilledDocument(Document):
     def _filled(self, layer: Layer, path: FieldPath) -> tuple[str | None, list[Argument]]:
         """Return the scalar at a path as written in its file, and the values that are filled into it."""
         found = layer.document.text(path)
-        names = [one.name for one in find_placeholders(found)] if found and layer.arguments else []
+        names = [one.name for one in find_template_placeholders(found)] if found and layer.arguments else []
         return found, [layer.arguments[name] for name in names]
 
     def _shown(self, path: FieldPath) -> tuple[Document, FieldPath]:
@@ -157,7 +157,9 @@ class FilledDocument(Document):
         self.__init__(*state)  # type: ignore[misc]
 
 
-def _list_layers_at_step(levels: Sequence[tuple[Layer, Any]], step: str | int) -> Iterator[tuple[Layer, Any]]:
+def _list_job_template_layers_at_step(
+    levels: Sequence[tuple[Layer, Any]], step: str | int
+) -> Iterator[tuple[Layer, Any]]:
     """Yield the layers with a value at a step: all that are mappings there, and the first that is not."""
     for layer, value in levels:
         is_entry = isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)

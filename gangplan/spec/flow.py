@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gangplan.source.scalars import parse_plain_scalar
+from gangplan.source.scalars import parse_plain_yaml_scalar
 
 # Words that YAML reads as this text in a list between brackets.
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_./+=^]|-(?=[^\s,]))(?:[A-Za-z0-9_./+=@%^~*$-]|:(?=[^\s,\]]))*")
@@ -34,7 +34,7 @@ def format_flow_style(value: Any) -> str:
     if value is None:
         return '""'
     if isinstance(value, str):
-        return _format_flow_scalar(value) if isinstance(parse_plain_scalar(value), str) else f'"{value}"'
+        return _format_flow_scalar(value) if isinstance(parse_plain_yaml_scalar(value), str) else f'"{value}"'
     return str(value)
 
 

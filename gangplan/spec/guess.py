@@ -8,15 +8,20 @@ from typing import Any
 
 from gangplan.findings import UNKNOWN_FIELD, Clue, FieldPath, Problem
 from gangplan.rules.core import SPEC_UNKNOWN_FIELD, SPEC_VALUE
-from gangplan.source.scalars import parse_plain_scalar as plain_value
+from gangplan.source.scalars import parse_plain_yaml_scalar as plain_value
 from gangplan.spec.base import Hints
-from gangplan.spec.convert import convert_resources, convert_value, parse_gpu_model, parse_secret_refs
+from gangplan.spec.convert import (
+    convert_resources_to_spec_fields,
+    convert_secret_refs_to_spec_variables,
+    convert_value,
+    parse_gpu_model,
+)
 from gangplan.spec.flow import format_flow_list, format_flow_style
 from gangplan.spec.lookalikes import convert_to_latin
 from gangplan.spec.near import find_closest
-from gangplan.spec.phrases import format_dotted_path, quote_value
+from gangplan.spec.phrases import format_dotted_path, quote_spec_value
 from gangplan.spec.repair import is_one_slip
-from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_shape, split_words
+from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_spec_value_shape, split_words
 from gangplan.spec.words import (
     ABSENT_FIELDS,
     ABSENT_INSIDE,
@@ -43,7 +48,7 @@ Wrong = Callable[[str, Any], list[tuple[str, str, Hints]]]
 _LONGEST = 300
 
 
-def explain_unknown_field(
+def explain_unknown_spec_field(
     kind: str,
     path: FieldPath,
     fields: Mapping[str, Any],
@@ -64,13 +69,13 @@ def explain_unknown_field(
     given = block.get(word)
     is_job = kind == "TrainingJob" and len(path) == 1
     if is_job and word in RESERVED_FIELDS:
-        return _build_unknown_field_problem(
+        return _build_unknown_spec_field_problem(
             path, f"'{word}' cannot be used: {RESERVED_FIELDS[word]}", "Remove it."
         )
     if is_job and fold_name(word) == "environment" and isinstance(given, str):
         help = "Keep image: and remove environment:." if "image" in block else _AZURE_IMAGE
         message += f"; '{given}' is an environment of Azure ML, here an image"
-        return _build_unknown_field_problem(path, message, help, follows="image")
+        return _build_unknown_spec_field_problem(path, message, help, follows="image")
     home = kind if len(path) == 1 else str(path[0])
     absent = ABSENT_FIELDS.get(fold_name(word), "") if is_job else ""
     near = find_closest(convert_to_latin(word), known)
@@ -80,32 +85,32 @@ def explain_unknown_field(
     outer = () if absent else nested
     if (
         guess := SYNONYMS_INSIDE.get((home, fold_name(word)))
-        or _guess_meant_field(word, known, outer)
+        or _guess_meant_spec_field(word, known, outer)
         or near
     ):
         latin = convert_to_latin(word)
         message += f", which has letters that only look like those of {latin}" if latin != word else ""
         if guess in block:
-            return _build_unknown_field_problem(
+            return _build_unknown_spec_field_problem(
                 path,
                 f"{message}; '{guess}' is set as well",
-                _describe_duplicate_field(word, guess, block, wrong),
+                _describe_duplicate_spec_field(word, guess, block, wrong),
             )
         if "," in guess:
-            return _explain_combined_resources(path, message, guess, given, block)
-        help, gpu = _suggest_replacement_field((*path[:-1], word), guess, given, wrong, fields)
-        return _build_unknown_field_problem(
+            return _explain_combined_spec_resources(path, message, guess, given, block)
+        help, gpu = _suggest_replacement_spec_field((*path[:-1], word), guess, given, wrong, fields)
+        return _build_unknown_spec_field_problem(
             path, f"{message}; did you mean '{guess}'?", help, guess, guess, gpu=gpu
         )
     if absent:
-        return _build_unknown_field_problem(path, f"'{word}' is not a field of a job", absent)
+        return _build_unknown_spec_field_problem(path, f"'{word}' is not a field of a job", absent)
     help, follows = ABSENT_INSIDE.get((home, fold_name(word)), ("", ""))
     if help:
-        return _build_unknown_field_problem(path, message, help, follows=follows)
+        return _build_unknown_spec_field_problem(path, message, help, follows=follows)
     return _build_known_fields_problem(kind, path, message, known, given)
 
 
-def _build_unknown_field_problem(
+def _build_unknown_spec_field_problem(
     path: FieldPath,
     message: str,
     help: str,
@@ -120,7 +125,7 @@ def _build_unknown_field_problem(
     return Problem(path, message, help, SPEC_UNKNOWN_FIELD, clue=clue)
 
 
-def _explain_combined_resources(
+def _explain_combined_spec_resources(
     path: FieldPath, message: str, guess: str, given: Any, block: Mapping[str, Any]
 ) -> Problem:
     """Return the problem of a field that corresponds to several fields of gangplan: the amounts of a
@@ -129,11 +134,11 @@ def _explain_combined_resources(
         said, asks = machine
         missing = [f"{field}: {value}" for field, value in asks.items() if field not in block]
         help = f"Write {' and '.join(missing)}." if missing else "Remove it; what a worker asks for is set."
-        return _build_unknown_field_problem(path, f"{message}; {said}", help, follows=next(iter(asks)))
-    asks = convert_resources(given)
+        return _build_unknown_spec_field_problem(path, f"{message}; {said}", help, follows=next(iter(asks)))
+    asks = convert_resources_to_spec_fields(given)
     text = " and ".join(f"{field}: {value}" for field, value in asks.items())
     help = f"Write {text or guess} at the top level."
-    return _build_unknown_field_problem(
+    return _build_unknown_spec_field_problem(
         path, f"{message}; did you mean {guess}?", help, guess, next(iter(asks), "")
     )
 
@@ -159,16 +164,16 @@ def _build_known_fields_problem(
 ) -> Problem:
     """Return the problem of a word that nothing explains; the help lists what is allowed there."""
     if not known:
-        return _build_unknown_field_problem(path, message, "")
+        return _build_unknown_spec_field_problem(path, message, "")
     if path[:-1] == ("secrets",) and isinstance(given, str):
-        return _build_unknown_field_problem(
+        return _build_unknown_spec_field_problem(
             path, message, f"Write secrets: {{env: {{{path[-1]}: {given}}}}}."
         )
     if len(known) <= 8:
-        return _build_unknown_field_problem(
+        return _build_unknown_spec_field_problem(
             path, message, f"Known fields: {', '.join(known)}.", known=tuple(known)
         )
-    return _build_unknown_field_problem(
+    return _build_unknown_spec_field_problem(
         path, message, f"Remove it; gangplan explain {kind} lists the fields."
     )
 
@@ -178,7 +183,7 @@ _AZURE_IMAGE = (
 )
 
 
-def _describe_duplicate_field(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> str:
+def _describe_duplicate_spec_field(word: str, guess: str, block: Mapping[str, Any], wrong: Wrong) -> str:
     """Return what to do about a field that is set under both names. Arguments belong after the program."""
     own, more = block[guess], block[word]
     if guess == "command" and fold_name(word) in ("args", "arguments") and isinstance(own, (str, list)):
@@ -188,7 +193,7 @@ def _describe_duplicate_field(word: str, guess: str, block: Mapping[str, Any], w
     return f"Keep {guess}: and remove {word}:."
 
 
-def _guess_meant_field(word: str, known: Collection[str], nested: Collection[str]) -> str:
+def _guess_meant_spec_field(word: str, known: Collection[str], nested: Collection[str]) -> str:
     """Return the field that is meant: by spelling, by another tool's name, by the block that has it, in this
     order."""
     word = convert_to_latin(word)
@@ -204,7 +209,7 @@ def _guess_meant_field(word: str, known: Collection[str], nested: Collection[str
     return ""
 
 
-def _suggest_replacement_field(
+def _suggest_replacement_spec_field(
     path: FieldPath, guess: str, given: Any, wrong: Wrong, fields: Mapping[str, Any]
 ) -> tuple[str, tuple[str, str]]:
     """Return what to write: the field with the value that was given, or with its equivalent there, if it is
@@ -214,7 +219,7 @@ def _suggest_replacement_field(
     """
     gpu = ("Write ", given) if guess in ("gpu", "gpu.model") and isinstance(given, str) else ("", "")
     if "." in guess:
-        return _suggest_nested_field(guess, given), gpu
+        return _suggest_nested_spec_field(guess, given), gpu
     value = convert_value(str(path[-1]), guess, given)
     text, problems = format_flow_style(value), wrong(guess, value)
     if given is not None and len(text) <= _LONGEST and ("CLAIM" in text or not problems):
@@ -226,10 +231,10 @@ def _suggest_replacement_field(
             return f"Write {guess}: {hints.proposed}.", gpu
         if hints.writes == guess:
             return help, gpu
-        if shaped := describe_wrong_shape((*path[:-1], guess), kind, given, None):
+        if shaped := describe_wrong_spec_value_shape((*path[:-1], guess), kind, given, None):
             return shaped, gpu
     if guess == "data":
-        return describe_wrong_shape(("data",), "dict_type", given, None), gpu
+        return describe_wrong_spec_value_shape(("data",), "dict_type", given, None), gpu
     if guess == "image":
         return "Write image: with the name of its entry in images/catalog.yaml.", gpu
     examples = getattr(fields.get(guess), "examples", None)
@@ -239,9 +244,9 @@ def _suggest_replacement_field(
     )
 
 
-def _suggest_nested_field(guess: str, given: Any) -> str:
+def _suggest_nested_spec_field(guess: str, given: Any) -> str:
     """Return what to write for a field of a block."""
-    if guess == "secrets.env" and (found := parse_secret_refs(given)):
+    if guess == "secrets.env" and (found := convert_secret_refs_to_spec_variables(given)):
         return f"Write secrets: {{env: {format_flow_style(found)}}}."
     value = "..." if isinstance(given, (dict, list)) or given is None else given
     outer, *inner = guess.split(".")
@@ -257,27 +262,29 @@ def _suggest_nested_field(guess: str, given: Any) -> str:
     return f"Write {outer}: {{{text}}}."
 
 
-def explain_wrong_word(kind: str, path: FieldPath, allowed: list[str], given: Any) -> Problem:
+def explain_wrong_spec_word(kind: str, path: FieldPath, allowed: list[str], given: Any) -> Problem:
     """Return the problem of a word that is not in a fixed set."""
     if path == ("kind",):
-        message, help = _explain_wrong_kind(allowed[0], given)
+        message, help = _explain_wrong_spec_kind(allowed[0], given)
     else:
-        message, help = _explain_disallowed_word(kind, path, allowed, given)
+        message, help = _explain_disallowed_spec_word(kind, path, allowed, given)
     return Problem(path, message, help, SPEC_VALUE, clue=Clue(path, "literal_error", given))
 
 
-def _explain_disallowed_word(kind: str, path: FieldPath, allowed: list[str], given: Any) -> tuple[str, str]:
+def _explain_disallowed_spec_word(
+    kind: str, path: FieldPath, allowed: list[str], given: Any
+) -> tuple[str, str]:
     field = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
     name = format_dotted_path(path)
     if field == "implementation" and fold_name(str(given)) in OTHER_MPI:
         return (
-            f"{name} is {quote_value(given)}, and gangplan cannot start it: it can start only {_join_words_with_or(allowed)}",
+            f"{name} is {quote_spec_value(given)}, and gangplan cannot start it: it can start only {_join_words_with_or(allowed)}",
             OTHER_MPI_HELP.get(
                 fold_name(str(given)),
                 "Choose an image with one of them, or ask the owner of images/catalog.yaml for one.",
             ),
         )
-    guess = _guess_meant_words(field, allowed, given)
+    guess = _guess_meant_spec_words(field, allowed, given)
     is_choice = guess and len(allowed) > 1
     hint = f"; did you mean {_join_words_with_or([repr(word) for word in guess])}?" if is_choice else ""
     one_of = allowed[0] if len(allowed) == 1 else f"one of {', '.join(allowed)}"
@@ -287,10 +294,10 @@ def _explain_disallowed_word(kind: str, path: FieldPath, allowed: list[str], giv
     meaning = FIELD_MEANINGS.get(field) or (None if guess else FIELD_ALTERNATIVES.get(field))
     if meaning and kind == "TrainingJob":
         help += f" {meaning[0].upper()}{meaning[1:]}."
-    return (f"{name} is {quote_value(given)}, but must be {one_of}{hint}", help)
+    return (f"{name} is {quote_spec_value(given)}, but must be {one_of}{hint}", help)
 
 
-def _guess_meant_words(field: str, allowed: list[str], given: Any) -> list[str]:
+def _guess_meant_spec_words(field: str, allowed: list[str], given: Any) -> list[str]:
     text = str(given).lower()
     same = [word for word in allowed if fold_name(word) == fold_name(text)]
     if same:
@@ -303,8 +310,8 @@ def _guess_meant_words(field: str, allowed: list[str], given: Any) -> list[str]:
     return [near] if near else []
 
 
-def _explain_wrong_kind(wanted: str, given: Any) -> tuple[str, str]:
-    shown = quote_value(given)
+def _explain_wrong_spec_kind(wanted: str, given: Any) -> tuple[str, str]:
+    shown = quote_spec_value(given)
     if isinstance(given, str) and given in PATH_OF_KIND:
         return (f"kind is {shown}, but this file is read as a {wanted}", f"Move it to {PATH_OF_KIND[given]}.")
     meant = next((kind for kind in PATH_OF_KIND if fold_name(kind) == fold_name(str(given))), wanted)

@@ -42,15 +42,15 @@ Regime = Literal["hipaa", "gdpr", "fedramp", "pci-dss", "sox"]
 
 def _parse_data_target(target: str) -> str:
     """Return `env`, or a normalised absolute mount path. Raises an error of `build_helpful_error` for other texts."""
-    from gangplan.spec.base import parse_mount_path
+    from gangplan.spec.base import parse_spec_mount_path
 
-    return target if target == "env" else parse_mount_path(target)
+    return target if target == "env" else parse_spec_mount_path(target)
 
 
 DataTarget = Annotated[str, AfterValidator(_parse_data_target)]
 
 
-def _validate_secret_reference(reference: str) -> str:
+def _validate_secret_reference_in_spec(reference: str) -> str:
     name, slash, key = reference.partition("/")
     if not slash or not name or not key or "/" in key:
         raise build_helpful_error(
@@ -61,7 +61,7 @@ def _validate_secret_reference(reference: str) -> str:
     return reference
 
 
-SecretKey = Annotated[str, AfterValidator(_validate_secret_reference)]
+SecretKey = Annotated[str, AfterValidator(_validate_secret_reference_in_spec)]
 
 
 RunName = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?-[0-9a-f]{8}$", max_length=63)]

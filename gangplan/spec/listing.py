@@ -27,7 +27,7 @@ def list_visible_folders(parent: Path) -> list[str]:
         return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
-def list_specs(
+def list_spec_files(
     root: Path,
     specs: str,
     teams: list[str],
@@ -40,7 +40,7 @@ def list_specs(
     """
     files: list[tuple[str, str]] = []
     for team in teams:
-        _list_folder(root, f"{specs}/{team}", team, files, findings, plain)
+        _list_spec_files_in_folder(root, f"{specs}/{team}", team, files, findings, plain)
     for name in sorted(os.listdir(root / specs)):
         if _is_yaml(name) and not (root / specs / name).is_dir():
             message = "the file is not in a team's folder and would be ignored"
@@ -82,7 +82,7 @@ def is_template(file: str, data: bytes) -> bool:
     return PurePosixPath(file).parts[2] == "templates" and bool(_KIND.search(data))
 
 
-def suggest_team(root: Path, folder: str) -> str:
+def suggest_team_for_spec_folder(root: Path, folder: str) -> str:
     """Return the help for a folder without team.yaml: it is misspelt, or the team is new."""
     specs = root / "specs"
     teams = [name for name in list_visible_folders(specs) if (specs / name / "team.yaml").is_file()]
@@ -103,7 +103,7 @@ def _is_yaml(name: str) -> bool:
     return name.lower().endswith((".yaml", ".yml")) and not name.startswith(".")
 
 
-def _list_folder(
+def _list_spec_files_in_folder(
     root: Path,
     folder: str,
     team: str,
@@ -112,17 +112,17 @@ def _list_folder(
     plain: PlainFolders,
 ) -> None:
     is_top = folder.count("/") == 1
-    for name, is_dir in _list_folder_entries(root, folder, plain):
+    for name, is_dir in _list_entries_of_specs_folder(root, folder, plain):
         file = f"{folder}/{name}"
         if name.endswith(".yaml") and name[0] != "." and not is_dir and name.isascii() and name.isprintable():
             if not (is_top and name == "team.yaml"):
                 files.append((file, team))
         elif name.startswith("."):
-            findings += _check_hidden_spec(root, folder, name)
+            findings += _check_hidden_file_in_specs_folder(root, folder, name)
         elif is_dir and name == FILES_FOLDER:
-            findings += _check_misplaced_specs(root, file)
+            findings += _check_for_spec_among_mounted_files(root, file)
         elif is_dir and not name.endswith(".yaml"):
-            _list_folder(root, file, team, files, findings, plain)
+            _list_spec_files_in_folder(root, file, team, files, findings, plain)
         elif _is_yaml(name) and not is_one_line(file):
             message, help = "the name contains an invisible character", "Rename the file."
             findings.append(Finding(SPEC_FILE_NAME, Location(file), message, help))
@@ -134,7 +134,7 @@ def _list_folder(
             files.append((file, team))
 
 
-def _list_folder_entries(root: Path, folder: str, plain: PlainFolders) -> Iterator[tuple[str, bool]]:
+def _list_entries_of_specs_folder(root: Path, folder: str, plain: PlainFolders) -> Iterator[tuple[str, bool]]:
     """Yield the names in a folder, and whether each is a folder."""
     if folder in plain:
         files, inside = plain[folder]
@@ -145,7 +145,7 @@ def _list_folder_entries(root: Path, folder: str, plain: PlainFolders) -> Iterat
         yield from ((entry.name, entry.is_dir()) for entry in entries)
 
 
-def _check_hidden_spec(root: Path, folder: str, name: str) -> list[Finding]:
+def _check_hidden_file_in_specs_folder(root: Path, folder: str, name: str) -> list[Finding]:
     """Report a hidden file in a format of gangplan as an error, because its author would wait for a run that
     never starts.
 
@@ -153,7 +153,11 @@ def _check_hidden_spec(root: Path, folder: str, name: str) -> list[Finding]:
     (.job.yaml.swp) are not reported.
     """
     file = root / folder / name
-    if not name.lower().endswith((".yaml", ".yml")) or name.startswith(("._", ".#")) or not _is_ours(file):
+    if (
+        not name.lower().endswith((".yaml", ".yml"))
+        or name.startswith(("._", ".#"))
+        or not _has_spec_file_format(file)
+    ):
         return []
     stem = name.lstrip(".").rpartition(".")[0] or "job"
     message = "the file is hidden and would be ignored"
@@ -161,7 +165,7 @@ def _check_hidden_spec(root: Path, folder: str, name: str) -> list[Finding]:
     return [Finding(SPEC_FILE_NAME, Location(f"{folder}/{name}"), message, help)]
 
 
-def _is_ours(file: Path) -> bool:
+def _has_spec_file_format(file: Path) -> bool:
     """Return whether a file has one of gangplan's formats."""
     if not file.is_file():
         return False
@@ -169,14 +173,14 @@ def _is_ours(file: Path) -> bool:
         return b"gangplan.dev/" in stream.read(_LOOKED_AT)
 
 
-def _check_misplaced_specs(root: Path, folder: str) -> list[Finding]:
+def _check_for_spec_among_mounted_files(root: Path, folder: str) -> list[Finding]:
     """Report specs in a folder of files that specs mount."""
     found = []
     for parent, names, files in os.walk(root / folder):
         names.sort()
         inside = Path(parent).relative_to(root).as_posix()
         for name in sorted(files):
-            if _is_yaml(name) and _is_ours(root / inside / name):
+            if _is_yaml(name) and _has_spec_file_format(root / inside / name):
                 message = f"the file is in a folder {FILES_FOLDER}/, which holds what specs mount: it is no spec there"
                 help = f"Move it out of {folder}/, or remove it."
                 found.append(Finding(SPEC_FILE_NAME, Location(f"{inside}/{name}"), message, help))

@@ -17,30 +17,30 @@ from gangplan.source import Document
 from gangplan.spec.base import ENV_NAME, Hints
 from gangplan.spec.blocks import (
     TEXT_PARENTS,
-    find_model_at,
+    find_spec_model_at,
     is_suitable_value,
-    list_fields_at,
-    list_paths_in,
-    list_value_errors,
+    list_nested_spec_field_paths,
+    list_spec_fields_at,
+    list_spec_value_errors,
 )
 from gangplan.spec.flow import format_flow_style
 from gangplan.spec.nodes import SEVERAL_FORM_TAG, SINGLE_FORM_TAG
 from gangplan.spec.phrases import (
     convert_to_name,
-    describe_value_kind,
+    describe_kind_of_spec_value,
     explain_pydantic_error,
     format_dotted_path,
 )
-from gangplan.spec.repair import find_repair
+from gangplan.spec.repair import propose_repair_of_spec_field
 from gangplan.spec.words import DNS_LABEL, PATTERN_DESCRIPTIONS
 
 ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
-def parse_document(model: type[ModelType], document: Document) -> tuple[ModelType | None, list[Finding]]:
+def parse_spec_document(model: type[ModelType], document: Document) -> tuple[ModelType | None, list[Finding]]:
     """Return the typed value of `document`, or every finding about it. Never raises on bad input."""
     if not isinstance(document.value, dict):
-        what = describe_value_kind(document.value)
+        what = describe_kind_of_spec_value(document.value)
         return None, [
             Finding(
                 SPEC_TYPE,
@@ -50,11 +50,11 @@ def parse_document(model: type[ModelType], document: Document) -> tuple[ModelTyp
             )
         ]
     try:
-        return model.model_validate(_convert_to_strict_values(document.value, document, ())), []
+        return model.model_validate(_convert_to_strict_spec_values(document.value, document, ())), []
     except ValidationError as raised:
         found = [
             replace(
-                _convert_error_to_finding(model, document, item),
+                _convert_pydantic_error_to_finding(model, document, item),
                 fix=_find_pydantic_error_fix(model, document, item),
             )
             for item in _select_pydantic_root_errors(raised)
@@ -73,15 +73,15 @@ def _drop_renamed_missing_fields(found: list[Finding]) -> list[Finding]:
 
 
 def _find_pydantic_error_fix(model: type[BaseModel], document: Document, item: Any) -> Fix | None:
-    path = _convert_location_to_path(document, item["loc"])
-    block = find_model_at(model, path[:-1])
+    path = _convert_pydantic_location_to_path(document, item["loc"])
+    block = find_spec_model_at(model, path[:-1])
     if item["type"] == "string_type" and _is_wrong_in_quotes(model, path, document.text(path)):
         return None
-    return find_repair(
+    return propose_repair_of_spec_field(
         document,
         path,
         item,
-        list_fields_at(model, path[:-1]),
+        list_spec_fields_at(model, path[:-1]),
         partial(is_suitable_value, block),
     )
 
@@ -117,20 +117,22 @@ def _select_pydantic_root_errors(raised: ValidationError) -> list[Any]:
     ]
 
 
-def _convert_to_strict_values(value: Any, document: Document, path: FieldPath) -> Any:
+def _convert_to_strict_spec_values(value: Any, document: Document, path: FieldPath) -> Any:
     """Return lists as tuples (the models are strict), and numbers as texts where a text is needed."""
     if isinstance(value, dict):
-        return {key: _convert_to_strict_values(item, document, (*path, key)) for key, item in value.items()}
+        return {
+            key: _convert_to_strict_spec_values(item, document, (*path, key)) for key, item in value.items()
+        }
     if isinstance(value, list):
         return tuple(
-            _convert_to_strict_values(item, document, (*path, index)) for index, item in enumerate(value)
+            _convert_to_strict_spec_values(item, document, (*path, index)) for index, item in enumerate(value)
         )
-    if isinstance(value, (int, float)) and (path[:-1] in TEXT_PARENTS or _is_text_inside(path)):
+    if isinstance(value, (int, float)) and (path[:-1] in TEXT_PARENTS or _is_spec_variable_or_argument(path)):
         return document.text(path)
     return value
 
 
-def _is_text_inside(path: FieldPath) -> bool:
+def _is_spec_variable_or_argument(path: FieldPath) -> bool:
     """Return whether it is a variable or an argument in a fabric or a container: `fabrics.NAME.env.X`,
     `setup.0.env.X`."""
     return (
@@ -140,18 +142,18 @@ def _is_text_inside(path: FieldPath) -> bool:
     )
 
 
-def _convert_error_to_finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
+def _convert_pydantic_error_to_finding(model: type[BaseModel], document: Document, item: Any) -> Finding:
     """Return one pydantic error as a finding."""
-    kind, path = item["type"], _convert_location_to_path(document, item["loc"])
+    kind, path = item["type"], _convert_pydantic_location_to_path(document, item["loc"])
     context = item.get("ctx", {})
     if item["loc"] and item["loc"][-1] == "[key]":
-        message, help = _explain_bad_map_key(path, item, _find_value_at_path(document, path))
+        message, help = _explain_bad_key_of_spec_map(path, item, _find_value_at_path(document, path))
         return Finding(SPEC_VALUE, document.where(path, key=True), message, help)
     if kind == UNKNOWN_FIELD:
-        return _report_unknown_field(model, document, path)
+        return _report_unknown_spec_field(model, document, path)
     clue = Clue(path, kind, item["input"])
     if kind == "missing":
-        message, help = f"'{format_dotted_path(path)}' is missing", _format_field_example(model, path)
+        message, help = f"'{format_dotted_path(path)}' is missing", _format_example_of_spec_field(model, path)
         return Finding(SPEC_MISSING_FIELD, document.where(path[:-1]), message, help, clue=clue)
     if "hints" in context:
         hints: Hints = context["hints"]
@@ -162,33 +164,33 @@ def _convert_error_to_finding(model: type[BaseModel], document: Document, item: 
         rule = COMMAND_SHELL if kind == "shell" else SPEC_VALUE
         return Finding(rule, where, message, context["help"], clue=clue)
     if kind == "literal_error":
-        return _report_disallowed_value(model, document, path, item)
+        return _report_disallowed_spec_value(model, document, path, item)
     message, help = explain_pydantic_error(kind, context, item["input"], path, document.text(path))
     if path == ("run",) and isinstance(item["input"], str):
         clue = clue._replace(follows=("command",))  # GitHub Actions calls the command so
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
-    from gangplan.spec.shapes import describe_wrong_shape  # rarely needed: few files are wrong
+    from gangplan.spec.shapes import describe_wrong_spec_value_shape  # rarely needed: few files are wrong
 
-    shaped = describe_wrong_shape(path, kind, item["input"], document.text(path)) or _suggest_pool_shares(
-        document, path
-    )
+    shaped = describe_wrong_spec_value_shape(
+        path, kind, item["input"], document.text(path)
+    ) or _suggest_pool_shares_in_cluster_file(document, path)
     is_number = kind == "string_type" and isinstance(item["input"], int | float)
     if is_number and _is_wrong_in_quotes(model, path, document.text(path)):
         help = ""
-    help = help or shaped or _format_field_example(model, path)
+    help = help or shaped or _format_example_of_spec_field(model, path)
     return Finding(rule, document.where(path), message, help, clue=clue)
 
 
 def _is_wrong_in_quotes(model: type[BaseModel], path: FieldPath, written: str | None) -> bool:
     """Return whether a number would be as wrong as a text, such as 5 as a day."""
-    block = find_model_at(model, path[:-1]) if path else None
-    return block is not None and bool(list_value_errors(block, str(path[-1]), written))
+    block = find_spec_model_at(model, path[:-1]) if path else None
+    return block is not None and bool(list_spec_value_errors(block, str(path[-1]), written))
 
 
 _SHARES = ("quota", "borrow", "lend")
 
 
-def _suggest_pool_shares(document: Document, path: FieldPath) -> str:
+def _suggest_pool_shares_in_cluster_file(document: Document, path: FieldPath) -> str:
     """Return the help for a number in place of shares of pools; it names pools of the cluster that have such
     a resource."""
     field = next((one for one in path[-2:] if one in _SHARES), "")
@@ -208,7 +210,7 @@ def _suggest_pool_shares(document: Document, path: FieldPath) -> str:
     return f"Write {field}: {format_flow_style(shares)}." if shares else ""
 
 
-def _convert_location_to_path(document: Document, loc: tuple[Any, ...]) -> FieldPath:
+def _convert_pydantic_location_to_path(document: Document, loc: tuple[Any, ...]) -> FieldPath:
     """Return pydantic's location as a path into the document (its union and key marks removed)."""
     path: list[str | int] = []
     value = document.value
@@ -230,22 +232,29 @@ def _convert_location_to_path(document: Document, loc: tuple[Any, ...]) -> Field
     return tuple(path)
 
 
-def _report_unknown_field(model: type[BaseModel], document: Document, path: FieldPath) -> Finding:
+def _report_unknown_spec_field(model: type[BaseModel], document: Document, path: FieldPath) -> Finding:
     """Return the finding for an unknown field, with the field that was probably meant."""
-    block = find_model_at(model, path[:-1])
+    block = find_spec_model_at(model, path[:-1])
     fields = {field.alias or name: field for name, field in block.model_fields.items()} if block else {}
-    from gangplan.spec.guess import explain_unknown_field  # rarely needed: few files are wrong
+    from gangplan.spec.guess import explain_unknown_spec_field  # rarely needed: few files are wrong
 
     value: Any = document.value
     for step in path[:-1]:
         value = value[step]
-    problem = explain_unknown_field(
-        model.__name__, path, fields, list_paths_in(block), value, partial(list_value_errors, block)
+    problem = explain_unknown_spec_field(
+        model.__name__,
+        path,
+        fields,
+        list_nested_spec_field_paths(block),
+        value,
+        partial(list_spec_value_errors, block),
     )
     if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.clue.known:
-        from gangplan.spec.sweep_words import suggest_parameters_block  # rarely needed: few specs are sweeps
+        from gangplan.spec.sweep_words import (
+            suggest_sweep_parameters_block,
+        )  # rarely needed: few specs are sweeps
 
-        problem = replace(problem, help=suggest_parameters_block(document))
+        problem = replace(problem, help=suggest_sweep_parameters_block(document))
     if len(path) > 1 and not problem.clue.meant and _fits_at_top_level(model, path, value):
         help = f"Move {path[-1]}: out of {format_dotted_path(path[:-1])}, to the top level of the file."
         problem = replace(problem, help=help)
@@ -256,20 +265,20 @@ def _fits_at_top_level(model: type[BaseModel], path: FieldPath, block: Any) -> b
     """Return whether a field that is nested too deeply belongs to the top level, and could have its value
     there."""
     name, given = str(path[-1]), block.get(path[-1]) if isinstance(block, dict) else None
-    return name in list_fields_at(model, ()) and not list_value_errors(model, name, given)
+    return name in list_spec_fields_at(model, ()) and not list_spec_value_errors(model, name, given)
 
 
-def _report_disallowed_value(
+def _report_disallowed_spec_value(
     model: type[BaseModel], document: Document, path: FieldPath, item: Any
 ) -> Finding:
     """Return the finding for a value outside a fixed set, with the member that was probably meant."""
     allowed = re.findall(r"'([^']*)'", str(item["ctx"]["expected"]))
-    from gangplan.spec.guess import explain_wrong_word
+    from gangplan.spec.guess import explain_wrong_spec_word
 
-    return explain_wrong_word(model.__name__, path, allowed, item["input"]).found(document.where(path))
+    return explain_wrong_spec_word(model.__name__, path, allowed, item["input"]).found(document.where(path))
 
 
-def _explain_bad_data_key(key: str, message: str, given: Any) -> tuple[str, str]:
+def _explain_bad_key_of_spec_data(key: str, message: str, given: Any) -> tuple[str, str]:
     """Return message and help for a key of data that is not a name: a folder, swapped with the claim; a
     bucket's address; another spelling."""
     if key.startswith("/") and isinstance(given, str) and re.fullmatch(DNS_LABEL, given):
@@ -289,14 +298,14 @@ def _explain_bad_data_key(key: str, message: str, given: Any) -> tuple[str, str]
     )
 
 
-def _explain_bad_map_key(path: FieldPath, item: Any, given: Any) -> tuple[str, str]:
+def _explain_bad_key_of_spec_map(path: FieldPath, item: Any, given: Any) -> tuple[str, str]:
     """Return message and help for a key of a map that cannot be a name there, with a similar name."""
     key, context = str(path[-1]) if path else "", item.get("ctx", {})
     form = PATTERN_DESCRIPTIONS.get(context.get("pattern", ""), "")
     like = re.sub(r"[^A-Za-z0-9_]", "_", key) if context.get("pattern") == ENV_NAME else ""
     message = f"'{key}' cannot be a name in {format_dotted_path(path[:-1])}{f' ({form})' if form else ''}"
     if path[:1] == ("data",) and key:
-        return _explain_bad_data_key(key, message, given)
+        return _explain_bad_key_of_spec_data(key, message, given)
     if path[:1] == ("files",) and "/" in key and not key.startswith(("/", "../")) and key[-1:] != "/":
         return message, f"Write ./{key.removeprefix('./')}: for a file next to the spec."
     if path[:1] == ("files",) and "/" in key:
@@ -304,13 +313,13 @@ def _explain_bad_map_key(path: FieldPath, item: Any, given: Any) -> tuple[str, s
     return message, f"Write {like}:." if like and not like[0].isdigit() else "Rename it."
 
 
-def _format_field_example(model: type[BaseModel], path: FieldPath) -> str:
+def _format_example_of_spec_field(model: type[BaseModel], path: FieldPath) -> str:
     """Return a help line from the field's own documented example."""
     if not path:
         return ""
-    parent = find_model_at(model, path[:-1])
+    parent = find_spec_model_at(model, path[:-1])
     if parent is None:
-        return _format_field_example(
+        return _format_example_of_spec_field(
             model, path[:-1]
         )  # an entry of a map or a list: use the whole field's example
     for name, field in parent.model_fields.items():

@@ -28,7 +28,7 @@ def find_closest(word: str, known: Iterable[str]) -> str:
         for name in names
         if {small, name.lower()} not in _OTHERS and not _are_different_gpu_models(small, name.lower())
     ]
-    ranked = sorted((distance(small, name.lower(), allowed), name) for name in names)
+    ranked = sorted((compute_spelling_distance(small, name.lower(), allowed), name) for name in names)
     if ranked and ranked[0][0] <= min(allowed, max(len(ranked[0][1]) // 2, 1)):
         return ranked[0][1]
     begun = [
@@ -40,7 +40,7 @@ def find_closest(word: str, known: Iterable[str]) -> str:
     return begun[0] if len(begun) == 1 else ""
 
 
-def distance(one: str, other: str, most: int) -> int:
+def compute_spelling_distance(one: str, other: str, most: int) -> int:
     """Return the number of letters added, omitted, replaced, or swapped with a neighbour; `most` + 1 if there
     are more."""
     if abs(len(one) - len(other)) > most:

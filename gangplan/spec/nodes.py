@@ -34,7 +34,7 @@ def key_by_resource(
     return amounts | {name: Quantity.of(count) for name, count in sorted(devices.items())}
 
 
-def find_resource_field(resource: str) -> tuple[str, ...]:
+def find_spec_field_of_resource(resource: str) -> tuple[str, ...]:
     """Return the field of such a resource, which is the same in a spec and a node pool; the inverse of
     `key_by_resource`."""
     if resource == "ephemeral-storage":

@@ -34,8 +34,9 @@ def explain_pydantic_error(
             f'Quote it: "{written}".' if expected == "text" and isinstance(given, (int, float, bool)) else ""
         )
         verb = "holds" if isinstance(given, dict) else "is"
-        return f"{name} {verb} {quote_value(given)}; expected {expected}", quote or _suggest_unquoted_value(
-            kind, given, path
+        return (
+            f"{name} {verb} {quote_spec_value(given)}; expected {expected}",
+            quote or _suggest_unquoted_spec_value(kind, given, path),
         )
     if kind in ("greater_than_equal", "less_than_equal"):
         is_low, limit = kind.startswith("greater"), context.get("ge", context.get("le"))
@@ -54,15 +55,15 @@ def explain_pydantic_error(
         return f"{name} has {count} {what}; at least {least} are needed", "Write more."
     if kind == "string_pattern_mismatch" and path[-1:] == ("image",) and is_reference(given):
         message = (
-            f"image is {quote_value(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
+            f"image is {quote_spec_value(given)}, which is an image reference; a spec names an entry of images/catalog.yaml,"
             " so that every run has a digest and a registry that the cluster trusts"
         )
         return message, "Write the entry's name; the owner of the catalog adds what is missing."
     if kind == "string_pattern_mismatch":
         form = PATTERN_DESCRIPTIONS.get(context["pattern"])
-        message = f"{name} is {quote_value(given)}, which does not have the right form{f' ({form})' if form else ''}"
+        message = f"{name} is {quote_spec_value(given)}, which does not have the right form{f' ({form})' if form else ''}"
         return message, _suggest_valid_name(context["pattern"], given, path)
-    return f"{name}: {kind.replace('_', ' ')} ({quote_value(given)})", ""
+    return f"{name}: {kind.replace('_', ' ')} ({quote_spec_value(given)})", ""
 
 
 def is_reference(image: str) -> bool:
@@ -71,7 +72,7 @@ def is_reference(image: str) -> bool:
     return any(sign in image for sign in "/:@")
 
 
-def _suggest_unquoted_value(kind: str, given: Any, path: FieldPath) -> str:
+def _suggest_unquoted_spec_value(kind: str, given: Any, path: FieldPath) -> str:
     """Return the help for a number or boolean in quotes, or for a variable, which is not filled in."""
     if kind in ("int_type", "bool_type") and isinstance(given, str) and re.match(r"\$[({]?\w+", given):
         return "Write the value itself: variables are not filled in here."
@@ -116,7 +117,7 @@ def _format_field_assignment(path: FieldPath, value: str) -> str:
     return value if isinstance(path[-1], int) else f"{path[-1]}: {value}"
 
 
-def quote_value(value: Any) -> str:
+def quote_spec_value(value: Any) -> str:
     """Return a value as a message quotes it, shortened if it is long."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -125,11 +126,11 @@ def quote_value(value: Any) -> str:
     if isinstance(value, str):
         return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}...'"
     if isinstance(value, (dict, list, tuple)):
-        return describe_value_kind(value)
+        return describe_kind_of_spec_value(value)
     return f"the number {value}"
 
 
-def describe_value_kind(value: Any) -> str:
+def describe_kind_of_spec_value(value: Any) -> str:
     """Return what a value is, in words: fields, a list, nothing, a single value."""
     if isinstance(value, dict):
         return "fields"

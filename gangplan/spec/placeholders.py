@@ -36,14 +36,14 @@ class Placeholder:
     offset: int
 
 
-def find_placeholders(template: Any, path: FieldPath = ()) -> Iterator[Placeholder]:
+def find_template_placeholders(template: Any, path: FieldPath = ()) -> Iterator[Placeholder]:
     """Yield all placeholders of a template, in order; the name is "" if one is never closed."""
     if isinstance(template, dict):
         for key, item in template.items():
-            yield from find_placeholders(item, (*path, key))
+            yield from find_template_placeholders(item, (*path, key))
     elif isinstance(template, list):
         for index, item in enumerate(template):
-            yield from find_placeholders(item, (*path, index))
+            yield from find_template_placeholders(item, (*path, index))
     elif isinstance(template, str) and _BEGIN in template:
         closed = {match.start(): match[1] for match in _WRITTEN.finditer(template)}
         at = template.find(_BEGIN)
@@ -55,15 +55,17 @@ def find_placeholders(template: Any, path: FieldPath = ()) -> Iterator[Placehold
 Filled = Callable[[Mapping[str, GivenValue]], Any]
 
 
-def compile_template(template: Any) -> Filled | None:
+def compile_placeholder_template(template: Any) -> Filled | None:
     """Return a function that fills values into a template; None if the template has no placeholders."""
     if isinstance(template, dict):
-        changing = {key: made for key, item in template.items() if (made := compile_template(item))}
+        changing = {
+            key: made for key, item in template.items() if (made := compile_placeholder_template(item))
+        }
         if not changing:
             return None
         return lambda given: {**template, **{key: made(given) for key, made in changing.items()}}
     if isinstance(template, list):
-        parts = [compile_template(item) for item in template]
+        parts = [compile_placeholder_template(item) for item in template]
         if not any(parts):
             return None
         both = list(zip(template, parts, strict=True))

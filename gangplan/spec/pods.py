@@ -24,7 +24,7 @@ from gangplan.spec.base import (
     Strict,
     build_helpful_error,
 )
-from gangplan.spec.command import argv_of
+from gangplan.spec.command import parse_spec_command
 from gangplan.spec.nodes import SEVERAL_FORM_TAG, SINGLE_FORM_TAG
 
 # What Kubernetes can pass to a container (v1.34, pkg/apis/core/validation:
@@ -46,7 +46,7 @@ FileSource = Annotated[str, Field(pattern=FILE_SOURCE, max_length=253)]
 
 CommandField = Annotated[
     tuple[str, ...],
-    BeforeValidator(argv_of),
+    BeforeValidator(parse_spec_command),
     WithJsonSchema(
         {
             "anyOf": [

@@ -5,16 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gangplan.spec.base import Name, Price, ReadBy, Strict, parse_price
+from gangplan.spec.base import Name, Price, ReadBy, Strict, parse_spec_price
 
 
 def _parse_percent_value(value: Any) -> Decimal:
-    return parse_price(value, "a percentage", "Write a number from 0 to 100, such as 65 or 12.5.", 100)
+    return parse_spec_price(value, "a percentage", "Write a number from 0 to 100, such as 65 or 12.5.", 100)
 
 
 def _parse_money_amount(value: Any) -> Decimal:
     help = "Write an amount of money such as 20000, without a currency."
-    return parse_price(value, "an amount of money", help, 10**12)
+    return parse_spec_price(value, "an amount of money", help, 10**12)
 
 
 Amount = Annotated[Decimal, ReadBy(_parse_money_amount, {"type": ["number", "string"]})]

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 from gangplan.model.job import Posture
 from gangplan.spec.admission import ConcurrentAdmission, LocalQueue
-from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight, parse_reason
+from gangplan.spec.base import Cpu, Memory, Name, SecretName, Strict, Weight, parse_spec_reason
 from gangplan.spec.identity import Identity
 from gangplan.spec.job import Priority, Regime
 from gangplan.spec.nodes import ResourceName
@@ -94,7 +94,7 @@ class HardQuota(Strict):
 
 
 def _parse_exception_reason(text: str) -> str:
-    return parse_reason(
+    return parse_spec_reason(
         text,
         "Say in a sentence what needs it, such as: GPUDirect-TCPX needs its daemon and folders of the node.",
     )

@@ -28,7 +28,7 @@ OLD_NAMES = {
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
-def find_repair(
+def propose_repair_of_spec_field(
     document: Document, path: FieldPath, item: Any, known: Collection[str], fits: Callable[[str, Any], bool]
 ) -> Fix | None:
     """Return the fix for one of pydantic's errors at `path`, if there is one.
@@ -39,19 +39,19 @@ def find_repair(
     if not path or "[key]" in item["loc"]:
         return None
     if kind == UNKNOWN_FIELD:
-        return _fix_field_name(document, path, known, fits)
+        return _propose_spelling_of_spec_field(document, path, known, fits)
     if kind == "string_type":
-        return _fix_missing_quotes(document, path, item["input"])
+        return _propose_quotes_for_spec_text(document, path, item["input"])
     if kind in ("int_type", "bool_type"):
-        return _fix_needless_quotes(document, path, item["input"], kind)
+        return _propose_spec_value_without_quotes(document, path, item["input"], kind)
     if kind == "literal_error":
-        return _fix_word_case(document, path, item)
+        return _propose_case_of_spec_word(document, path, item)
     if kind in ("quantity", "duration"):
-        return _fix_amount_unit(document, path, context.get("hints", NO_HINTS).meant)
+        return _propose_unit_of_spec_amount(document, path, context.get("hints", NO_HINTS).meant)
     return None
 
 
-def _fix_field_name(
+def _propose_spelling_of_spec_field(
     document: Document, path: FieldPath, known: Collection[str], fits: Callable[[str, Any], bool]
 ) -> Fix | None:
     """Return the fix that renames a field, if a single field is meant.
@@ -60,7 +60,7 @@ def _fix_field_name(
     one slip away.
     """
     word = str(path[-1])
-    siblings = _find_value_at_path(document.value, path[:-1])
+    siblings = _find_spec_value_at_path(document.value, path[:-1])
     meant = {name for name in known if _fold_field_name(name) == _fold_field_name(word)}
     meant = meant or {OLD_NAMES.get(word.lower(), "")} & set(
         known
@@ -99,7 +99,7 @@ def is_one_slip(word: str, other: str) -> bool:
     return rest or swapped
 
 
-def _fix_missing_quotes(document: Document, path: FieldPath, given: Any) -> Fix | None:
+def _propose_quotes_for_spec_text(document: Document, path: FieldPath, given: Any) -> Fix | None:
     """Return the fix that quotes a text that YAML reads as a boolean or a number. An empty value is not a
     text."""
     written = document.text(path)
@@ -111,7 +111,9 @@ def _fix_missing_quotes(document: Document, path: FieldPath, given: Any) -> Fix 
     )
 
 
-def _fix_needless_quotes(document: Document, path: FieldPath, given: Any, kind: str) -> Fix | None:
+def _propose_spec_value_without_quotes(
+    document: Document, path: FieldPath, given: Any, kind: str
+) -> Fix | None:
     """Return the fix that removes the quotes around a number or boolean, if the field needs one."""
     if not isinstance(given, str) or not document.is_quoted(path):
         return None
@@ -122,7 +124,7 @@ def _fix_needless_quotes(document: Document, path: FieldPath, given: Any, kind: 
     return None
 
 
-def _fix_word_case(document: Document, path: FieldPath, item: Any) -> Fix | None:
+def _propose_case_of_spec_word(document: Document, path: FieldPath, item: Any) -> Fix | None:
     """Return the fix for a value that differs from one allowed word only by case."""
     given, expected = item["input"], str(item.get("ctx", {}).get("expected", ""))
     words = {word for word in re.findall(r"'([^']*)'", expected) if word.lower() == str(given).lower()}
@@ -133,7 +135,7 @@ def _fix_word_case(document: Document, path: FieldPath, item: Any) -> Fix | None
     return document.fix(path, written, f"it is written {word}") if written else None
 
 
-def _fix_amount_unit(document: Document, path: FieldPath, meant: str) -> Fix | None:
+def _propose_unit_of_spec_amount(document: Document, path: FieldPath, meant: str) -> Fix | None:
     """Return the fix with the only amount that can be meant, if a unit was written.
 
     An amount without a unit is not guessed, and if two amounts are possible, only the user knows which one is
@@ -146,7 +148,7 @@ def _fix_amount_unit(document: Document, path: FieldPath, meant: str) -> Fix | N
     return document.fix(path, written, f"{given} is not a valid amount") if written else None
 
 
-def _find_value_at_path(value: Any, path: FieldPath) -> Any:
+def _find_spec_value_at_path(value: Any, path: FieldPath) -> Any:
     for step in path:
         if not isinstance(value, (dict, list)):
             return None

@@ -10,7 +10,7 @@ SPECS, OVERLAYS, JOB_TEMPLATES = "specs", "overlays", "jobtemplates"
 RENDERED = "rendered"
 
 
-def find_root(start: Path) -> Path:
+def find_workspace_root_above(start: Path) -> Path:
     """Return the nearest folder at or above `start` that contains specs/ and overlays/. Raises UserError."""
     for folder in (start, *start.parents):
         if (folder / SPECS).is_dir() and (folder / OVERLAYS).is_dir():
@@ -29,4 +29,4 @@ def locate_workspace_root(folder: Path | None) -> Path:
             f"nothing was checked: {folder} is not a folder",
             "Name the folder that holds specs/ and overlays/.",
         )
-    return find_root(start)
+    return find_workspace_root_above(start)

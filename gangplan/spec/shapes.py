@@ -7,10 +7,10 @@ import shlex
 from typing import Any
 
 from gangplan.spec.convert import (
-    convert_mounts,
+    convert_env_entries_to_spec_variables,
+    convert_mounts_to_spec_claims,
+    convert_secret_refs_to_spec_variables,
     convert_whole_number,
-    parse_name_value_pairs,
-    parse_secret_refs,
 )
 from gangplan.spec.flow import format_flow_list, format_flow_style
 
@@ -53,7 +53,7 @@ def _suggest_list_form(path: tuple[str | int, ...], given: Any) -> str:
     return ""
 
 
-def describe_wrong_shape(
+def describe_wrong_spec_value_shape(
     path: tuple[str | int, ...], expected: str, given: Any, as_written: str | None
 ) -> str:
     """Return the help for a value of the wrong shape, derived from the value; empty if none is certain.
@@ -79,15 +79,15 @@ def describe_wrong_shape(
     if expected == "dict_type" and field in _NAMED and names:
         return f"Write {field}: {format_flow_style(dict.fromkeys(names, _NAMED[str(field)]))}."
     if expected == "dict_type" and field == "data":
-        return _suggest_data_mounts(given)
-    if field == "env" and (secrets := parse_secret_refs(given)):
+        return _suggest_data_field_for_mounts(given)
+    if field == "env" and (secrets := convert_secret_refs_to_spec_variables(given)):
         return f"Write secrets: {{env: {format_flow_style(secrets)}}}."
     if expected == "dict_type" and isinstance(given, (list, tuple)):
-        found = dict(parse_name_value_pairs(given))
+        found = dict(convert_env_entries_to_spec_variables(given))
         return (
             f"Write {field}: {format_flow_style(found)}."
             if found
-            else _suggest_data_mounts(given)
+            else _suggest_data_field_for_mounts(given)
             if field == "volumes"
             else ""
         )
@@ -102,9 +102,9 @@ def describe_wrong_shape(
     return ""
 
 
-def _suggest_data_mounts(given: Any) -> str:
+def _suggest_data_field_for_mounts(given: Any) -> str:
     """Return the help for data written as other tools mount folders."""
-    if found := convert_mounts(given):
+    if found := convert_mounts_to_spec_claims(given):
         return f"Write data: {format_flow_style(found)}."
     if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
         return (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gangplan.spec.templates import TemplateSet
 
 
-def sort_spec_files(
+def sort_specs_sweeps_and_templates(
     root: Path, files: list[tuple[str, str]], without: Collection[str], findings: list[Finding]
 ) -> tuple[list[tuple[str, str]], dict[str, SweepFile], TemplateSet | None]:
     """Return the spec files (path, team) without templates; the sweeps among them; all templates.
@@ -26,17 +26,17 @@ def sort_spec_files(
     """
     sweeps: dict[str, SweepFile] = {}
     if found := find_possible_sweeps(root, files, without):
-        from gangplan.spec.sweep_files import find_sweeps  # few workspaces have sweeps
+        from gangplan.spec.sweep_files import find_sweeps_among_spec_files  # few workspaces have sweeps
 
-        sweeps = find_sweeps(root, found)
+        sweeps = find_sweeps_among_spec_files(root, found)
     inside = [one for one in files if "/templates/" in one[0]]
     own = {one for one, data in read_spec_bytes(root, inside) if is_template(one[0], data)}
     if not (own or (root / JOB_TEMPLATES).is_dir()):
         return files, sweeps, None
-    from gangplan.spec.template_files import load_templates  # few workspaces have templates
+    from gangplan.spec.template_files import load_job_templates  # few workspaces have templates
 
     uses = [one for one, data in read_spec_bytes(root, files) if b"template" in data and one not in own]
-    templates = load_templates(root, sorted(own), uses)
+    templates = load_job_templates(root, sorted(own), uses)
     findings += templates.findings
     for file, sweep in sweeps.items():  # a sweep's template also decides its queue
         if sweep.mark and templates.marks.get(file):

@@ -15,7 +15,7 @@ MAX_TRIALS = 100_000
 MAX_PARAMETERS = 32
 
 
-def _parse_parameter_value(value: Any) -> str | int | float | bool:
+def _parse_sweep_parameter_value(value: Any) -> str | int | float | bool:
     if isinstance(value, (str, int, float)):
         return value
     raise build_helpful_error(
@@ -30,7 +30,7 @@ def _parse_parameter_number(value: Any) -> int | float:
 
 
 _ANY = {"type": ["string", "number", "boolean"]}
-SweepValue = Annotated[Any, ReadBy(_parse_parameter_value, _ANY)]
+SweepValue = Annotated[Any, ReadBy(_parse_sweep_parameter_value, _ANY)]
 SweepNumber = Annotated[Any, ReadBy(_parse_parameter_number, {"type": "number"})]
 ParameterName = Annotated[str, Field(pattern=PARAMETER, max_length=63)]
 TrialName = Annotated[str, Field(pattern=TRIAL)]
@@ -47,10 +47,10 @@ class Range(Strict):
     )
 
 
-def _parse_random_choices(value: Any) -> Any:
+def _parse_sweep_random_choices(value: Any) -> Any:
     """Return a list of values, or a range. Raises an error of `build_helpful_error` for other values."""
     if isinstance(value, tuple) and value:
-        return tuple(_parse_parameter_value(one) for one in value)
+        return tuple(_parse_sweep_parameter_value(one) for one in value)
     if isinstance(value, dict):
         return Range.model_validate(value)
     raise build_helpful_error(
@@ -61,7 +61,7 @@ def _parse_random_choices(value: Any) -> Any:
 Drawn = Annotated[
     Any,
     ReadBy(
-        _parse_random_choices,
+        _parse_sweep_random_choices,
         {
             "anyOf": [
                 {"type": "array", "items": _ANY, "minItems": 1},

@@ -17,13 +17,13 @@ from gangplan.rules.sweeps import (
 )
 from gangplan.source import Document
 from gangplan.spec.near import suggest_nearest
-from gangplan.spec.placeholders import PARAMETER_PREFIX, TRIAL_NAME, find_placeholders
+from gangplan.spec.placeholders import PARAMETER_PREFIX, TRIAL_NAME, find_template_placeholders
 from gangplan.spec.sweep import MAX_TRIALS, Range, Sweep
 from gangplan.spec.trials import (
     count_trials,
-    fold_number_text,
+    fold_sweep_number_text,
     format_trial_name,
-    list_trial_settings,
+    list_sweep_trial_settings,
     read_given_value,
 )
 
@@ -41,7 +41,7 @@ NOT_IN_SWEEP_TEMPLATE = {
 ReportProblem = Callable[..., None]
 
 
-def check_sweep(sweep: Sweep, document: Document, name: str) -> list[Finding]:
+def check_sweep_spec(sweep: Sweep, document: Document, name: str) -> list[Finding]:
     """Return all findings about a sweep."""
     found: list[Finding] = []
 
@@ -59,10 +59,10 @@ def check_sweep(sweep: Sweep, document: Document, name: str) -> list[Finding]:
                 key=True,
             )
     _check_name(document, name, found)
-    names = _check_parameters(sweep, document, report)
-    _check_placeholders(document, names, found)
+    names = _check_sweep_parameters(sweep, document, report)
+    _check_sweep_placeholders(document, names, found)
     if not found:
-        _check_lists(sweep, document, name, report)
+        _check_sweep_trial_lists(sweep, document, name, report)
     return found
 
 
@@ -73,9 +73,9 @@ def _check_name(document: Document, name: str, found: list[Finding]) -> None:
         found.append(Finding(SPEC_FILE_NAME, document.where(("name",)), message, "Rename it."))
 
 
-def _check_parameters(sweep: Sweep, document: Document, report: ReportProblem) -> dict[str, FieldPath]:
+def _check_sweep_parameters(sweep: Sweep, document: Document, report: ReportProblem) -> dict[str, FieldPath]:
     """Check the parameters; return each with the first place that names it."""
-    parameters, sources = sweep.parameters, _list_setting_sources(sweep)
+    parameters, sources = sweep.parameters, _list_sweep_setting_sources(sweep)
     at: FieldPath = ("parameters",)
     if not sources:
         help = "Write parameters: {grid: {lr: [1e-4, 3e-4]}}; list or random in place of grid."
@@ -93,18 +93,18 @@ def _check_parameters(sweep: Sweep, document: Document, report: ReportProblem) -
             help = "Every trial has a value for each parameter: add it there, or remove it here."
             report(PARAMETER_VALUES, names.get(name, path), message, help, key=True)
     for name, values in parameters.grid.items():
-        _check_once(document, ("parameters", "grid", name), values, report)
+        _check_repeated_sweep_values(document, ("parameters", "grid", name), values, report)
     if parameters.random is not None:
         for name, of in parameters.random.of.items():
             place: FieldPath = ("parameters", "random", "of", name)
             if isinstance(of, Range):
-                _check_range(of, place, report)
+                _check_sweep_range(of, place, report)
             else:
-                _check_once(document, place, of, report)
+                _check_repeated_sweep_values(document, place, of, report)
     return known
 
 
-def _list_setting_sources(sweep: Sweep) -> list[tuple[FieldPath, dict[str, FieldPath]]]:
+def _list_sweep_setting_sources(sweep: Sweep) -> list[tuple[FieldPath, dict[str, FieldPath]]]:
     """Return everything that gives settings, with its parameters and their places."""
     parameters, found = sweep.parameters, list[tuple[FieldPath, dict[str, FieldPath]]]()
     if parameters.grid:
@@ -119,17 +119,19 @@ def _list_setting_sources(sweep: Sweep) -> list[tuple[FieldPath, dict[str, Field
     return found
 
 
-def _check_once(document: Document, at: FieldPath, values: Sequence[object], report: ReportProblem) -> None:
+def _check_repeated_sweep_values(
+    document: Document, at: FieldPath, values: Sequence[object], report: ReportProblem
+) -> None:
     seen: dict[str, tuple[int, str]] = {}
     for index, value in enumerate(values):
         text = read_given_value(document, (*at, index), value).text
-        number, first = seen.setdefault(fold_number_text(text), (index, text))
+        number, first = seen.setdefault(fold_sweep_number_text(text), (index, text))
         if number != index:
             words = f"{text} is there twice" if first == text else f"{text} is the same value as {first}"
             report(PARAMETER_TWICE, (*at, index), words, "Remove one of them.")
 
 
-def _check_range(of: Range, at: FieldPath, report: ReportProblem) -> None:
+def _check_sweep_range(of: Range, at: FieldPath, report: ReportProblem) -> None:
     if of.min >= of.max:
         message = f"the range begins at {of.min} and ends at {of.max}"
         report(PARAMETER_VALUES, at, message, "Write min: below max:.")
@@ -138,16 +140,16 @@ def _check_range(of: Range, at: FieldPath, report: ReportProblem) -> None:
         report(PARAMETER_VALUES, (*at, "min"), f"a logarithmic scale has no place for {of.min}", help)
 
 
-def _check_placeholders(document: Document, names: dict[str, FieldPath], found: list[Finding]) -> None:
+def _check_sweep_placeholders(document: Document, names: dict[str, FieldPath], found: list[Finding]) -> None:
     used: set[str] = set()
-    for one in find_placeholders(document.value["template"]):
+    for one in find_template_placeholders(document.value["template"]):
         where = document.inside(("template", *one.path), one.offset)
         if one.name == TRIAL_NAME:
             continue
         if one.name.startswith(PARAMETER_PREFIX) and (name := one.name[len(PARAMETER_PREFIX) :]) in names:
             used.add(name)
             continue
-        message, help = _explain_unknown_placeholder(one.name, names)
+        message, help = _explain_unknown_sweep_placeholder(one.name, names)
         found.append(Finding(PARAMETER_UNKNOWN, where, message, help))
     for name in names:
         if name not in used:
@@ -156,7 +158,7 @@ def _check_placeholders(document: Document, names: dict[str, FieldPath], found: 
             found.append(Finding(PARAMETER_UNUSED, document.where(names[name], key=True), message, help))
 
 
-def _explain_unknown_placeholder(name: str, names: dict[str, FieldPath]) -> tuple[str, str]:
+def _explain_unknown_sweep_placeholder(name: str, names: dict[str, FieldPath]) -> tuple[str, str]:
     if not name:
         return (
             "'${{' is never closed",
@@ -171,18 +173,19 @@ def _explain_unknown_placeholder(name: str, names: dict[str, FieldPath]) -> tupl
     return f"'{name}' names nothing", "Write ${{ parameters.NAME }} or ${{ trial.name }}."
 
 
-def _check_lists(sweep: Sweep, document: Document, name: str, report: ReportProblem) -> None:
+def _check_sweep_trial_lists(sweep: Sweep, document: Document, name: str, report: ReportProblem) -> None:
     """Check for trials that are listed twice, and for listed names that are not trials."""
     seen: dict[tuple[str, ...], int] = {}
     for index, entry in enumerate(sweep.parameters.list):
         at: FieldPath = ("parameters", "list", index)
         key = tuple(
-            fold_number_text(read_given_value(document, (*at, one), entry[one]).text) for one in sorted(entry)
+            fold_sweep_number_text(read_given_value(document, (*at, one), entry[one]).text)
+            for one in sorted(entry)
         )
         first = seen.setdefault(key, index)
         if first != index:
             report(PARAMETER_TWICE, at, f"trial {index + 1} is the same as trial {first + 1}", "Remove one.")
-    names = [format_trial_name(one) for one in list_trial_settings(sweep, document)]
+    names = [format_trial_name(one) for one in list_sweep_trial_settings(sweep, document)]
     known = set(names)
     if len(known) != len(names):  # happens once in a million times with ten thousand trials
         help = "Add a parameter with one value that the template uses: all names follow from it, too."

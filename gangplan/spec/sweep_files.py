@@ -16,17 +16,17 @@ from gangplan.records import dataclass
 from gangplan.source import Document, load_file
 from gangplan.spec.base import GANGPLAN_API_VERSION
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.load import parse_document
-from gangplan.spec.placeholders import compile_template, find_placeholders
+from gangplan.spec.load import parse_spec_document
+from gangplan.spec.placeholders import compile_placeholder_template, find_template_placeholders
 from gangplan.spec.sweep import Sweep
-from gangplan.spec.sweep_checks import check_sweep
+from gangplan.spec.sweep_checks import check_sweep_spec
 from gangplan.spec.trial_document import TrialDocument
 from gangplan.spec.trials import (
     TrialSetting,
     build_trial_values,
     count_trials,
     format_trial_name,
-    list_trial_settings,
+    list_sweep_trial_settings,
 )
 
 if TYPE_CHECKING:
@@ -68,13 +68,15 @@ class SweepFile:
         return self.document is not None and self.document.value.get("results") is not None
 
 
-def find_sweeps(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
+def find_sweeps_among_spec_files(root: Path, files: Sequence[tuple[str, str]]) -> dict[str, SweepFile]:
     """Return the sweeps among spec files (path, team), by path."""
     found = {}
     for file, team in files:
         document, findings = load_file(root / file, file)
         if document is not None and is_sweep(document):
-            found[file] = _apply_sweep_results(root, _build_sweep_file(file, team, document, findings))
+            found[file] = _apply_results_to_sweep_file(
+                root, _parse_sweep_file(file, team, document, findings)
+            )
     return found
 
 
@@ -83,26 +85,26 @@ def is_sweep(document: Document) -> bool:
     return isinstance(document.value, dict) and document.value.get("kind") == KIND
 
 
-def _build_sweep_file(file: str, team: str, document: Document, findings: list[Finding]) -> SweepFile:
-    sweep, more = parse_document(Sweep, document)
+def _parse_sweep_file(file: str, team: str, document: Document, findings: list[Finding]) -> SweepFile:
+    sweep, more = parse_spec_document(Sweep, document)
     findings = [*findings, *more]
     name = PurePosixPath(file).stem
     if sweep is not None:
         name = sweep.name or name
-        findings += check_sweep(sweep, document, name)
+        findings += check_sweep_spec(sweep, document, name)
     if sweep is None or any(one.is_error for one in findings):
         return SweepFile(file, team, name, None, document, "", findings=tuple(findings))
-    mark = _compute_sweep_queue_digest(team, name, sweep, document)
+    mark = _compute_queue_digest_of_sweep_file(team, name, sweep, document)
     return SweepFile(file, team, name, sweep, document, mark, findings=tuple(findings))
 
 
-def _apply_sweep_results(root: Path, file: SweepFile) -> SweepFile:
+def _apply_results_to_sweep_file(root: Path, file: SweepFile) -> SweepFile:
     """Return the sweep with the trials that are over because of its results."""
     if file.sweep is None or file.document is None or file.sweep.results is None:
         return file
-    from gangplan.spec.sweep_results import find_losing_trials  # few sweeps have results
+    from gangplan.spec.sweep_results import find_losing_trials_in_results_file  # few sweeps have results
 
-    losers, findings = find_losing_trials(root, file.file, file.sweep, file.document)
+    losers, findings = find_losing_trials_in_results_file(root, file.file, file.sweep, file.document)
     is_good = not any(one.is_error for one in findings)
     return replace(
         file,
@@ -113,7 +115,7 @@ def _apply_sweep_results(root: Path, file: SweepFile) -> SweepFile:
     )
 
 
-def _compute_sweep_queue_digest(team: str, name: str, sweep: Sweep, document: Document) -> str:
+def _compute_queue_digest_of_sweep_file(team: str, name: str, sweep: Sweep, document: Document) -> str:
     """Return a digest of what decides the queue of a sweep.
 
     The values that are tried are a part of it only if they can make trials larger or smaller.
@@ -127,7 +129,7 @@ def _compute_sweep_queue_digest(team: str, name: str, sweep: Sweep, document: Do
 
 def find_shaping_fields(template: Any) -> list[str]:
     """Return the fields with placeholders that may affect the number of a trial's pods and where they go."""
-    return sorted({str(one.path[0]) for one in find_placeholders(template)} - _INSIDE)
+    return sorted({str(one.path[0]) for one in find_template_placeholders(template)} - _INSIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class TrialJob:
     template: FromTemplate | None = None  # from which the job was made
 
 
-def build_trial_jobs(file: SweepFile, templates: TemplateSet | None = None) -> Iterator[TrialJob]:
+def build_sweep_trial_jobs(file: SweepFile, templates: TemplateSet | None = None) -> Iterator[TrialJob]:
     """Yield the trials that are in Git one by one, without keeping data of one for the next.
 
     `templates` are those of the workspace; the sweep's template may name one of them.
@@ -150,19 +152,19 @@ def build_trial_jobs(file: SweepFile, templates: TemplateSet | None = None) -> I
     if sweep is None or document is None:
         return
     template = document.value["template"]
-    make = compile_template(template) or (lambda _: template)
+    make = compile_placeholder_template(template) or (lambda _: template)
     stopped, removed = frozenset(sweep.stopped) | file.losers, frozenset(sweep.removed)
     earlier: dict[str, list[str]] = {}
     for run in sweep.retired:
         earlier.setdefault(run.rpartition("-")[0], []).append(run)
-    job = partial(_build_trial_job, file, sweep, document, make, templates)
-    for setting in list_trial_settings(sweep, document):
+    job = partial(_build_sweep_trial_job, file, sweep, document, make, templates)
+    for setting in list_sweep_trial_settings(sweep, document):
         name = format_trial_name(setting)
         if name not in removed:
             yield job(setting, name, name in stopped, earlier.get(f"{file.name}-{name}", ()))
 
 
-def _build_trial_job(
+def _build_sweep_trial_job(
     file: SweepFile,
     sweep: Sweep,
     document: Document,
@@ -183,26 +185,26 @@ def _build_trial_job(
         **({"retired": list(earlier)} if earlier else {}),
     }
     own = TrialDocument(document, value, given, OWN)
-    whole, made_from, findings = _fill_trial_template(own, file.team, templates)
-    spec, more = parse_document(TrainingJob, whole) if whole is not None else (None, [])
+    whole, made_from, findings = _fill_sweep_trial_template(own, file.team, templates)
+    spec, more = parse_spec_document(TrainingJob, whole) if whole is not None else (None, [])
     findings = [*findings, *more]
     values = tuple((key, one.text) for key, one in setting.items())
     trial = Trial(file.name, name, values, file.queue, sweep.max_concurrent, count_trials(sweep))
     return TrialJob(trial, spec, whole or own, tuple(findings), made_from)
 
 
-def _fill_trial_template(
+def _fill_sweep_trial_template(
     own: TrialDocument, team: str, templates: TemplateSet | None
 ) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
     """Return the document of a trial, filled in if its job is made from a template."""
     if "template" not in own.value and "parameters" not in own.value:
         return own, None, []
-    from gangplan.spec.templates import apply_template  # few sweeps name one
+    from gangplan.spec.templates import apply_job_template  # few sweeps name one
 
-    return apply_template(templates, team, own)
+    return apply_job_template(templates, team, own)
 
 
-def build_pod_shape_key(trial: TrialJob, fields: Sequence[str]) -> str:
+def build_sweep_pod_shape_key(trial: TrialJob, fields: Sequence[str]) -> str:
     """Return a text that is equal for trials with the same pods; `fields` are those that values may affect
     (`find_shaping_fields`)."""
     value = trial.document.value
@@ -215,4 +217,4 @@ def trial_names(file: SweepFile) -> dict[str, TrialSetting]:
     """Return all trials by name, including those that are no longer in Git."""
     if file.sweep is None or file.document is None:
         return {}
-    return {format_trial_name(one): one for one in list_trial_settings(file.sweep, file.document)}
+    return {format_trial_name(one): one for one in list_sweep_trial_settings(file.sweep, file.document)}

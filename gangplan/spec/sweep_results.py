@@ -11,10 +11,10 @@ from pathlib import Path as File
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.rules.sweeps import SWEEP_RESULTS
 from gangplan.source import Document
-from gangplan.spec.files import read_files, resolve_spec_file
+from gangplan.spec.files import read_files_mounted_by_spec, resolve_spec_file
 from gangplan.spec.near import suggest_nearest
 from gangplan.spec.sweep import Results, Sweep
-from gangplan.spec.trials import format_trial_name, list_trial_settings
+from gangplan.spec.trials import format_trial_name, list_sweep_trial_settings
 
 TRIAL, RUNG = "trial", "rung"
 # The rung that a trial reached, and its value there; smaller is better.
@@ -35,7 +35,7 @@ class _Named(Document):
         return self._base.where(("results", "file"))
 
 
-def find_losing_trials(
+def find_losing_trials_in_results_file(
     root: File, spec: str, sweep: Sweep, document: Document
 ) -> tuple[frozenset[str], list[Finding]]:
     """Return the trials that have a result and are not among the best, or the findings about the file.
@@ -46,7 +46,7 @@ def find_losing_trials(
     asked = sweep.results
     if asked is None:
         return frozenset(), []
-    data, findings = read_files(root, spec, {asked.file: ""}, _Named(document))
+    data, findings = read_files_mounted_by_spec(root, spec, {asked.file: ""}, _Named(document))
     if findings:
         return frozenset(), findings
     file = resolve_spec_file(spec, asked.file)
@@ -54,9 +54,9 @@ def find_losing_trials(
         text = data[asked.file].decode()
     except UnicodeDecodeError:
         return frozenset(), [_report_results_error(file, 1, "the file is not UTF-8", "Save it as UTF-8.")]
-    known = {format_trial_name(one) for one in list_trial_settings(sweep, document)}
+    known = {format_trial_name(one) for one in list_sweep_trial_settings(sweep, document)}
     ranks: dict[str, Rank] = {}
-    for found in _read_trial_ranks(text, file, asked, known):
+    for found in _parse_trials_of_sweep_results_file(text, file, asked, known):
         if isinstance(found, Finding):
             findings.append(found)
         elif found[0] not in ranks or found[1][0] <= ranks[found[0]][0]:
@@ -67,7 +67,7 @@ def find_losing_trials(
     return frozenset(order[asked.keep :]), []
 
 
-def _read_trial_ranks(
+def _parse_trials_of_sweep_results_file(
     text: str, file: str, asked: Results, known: set[str]
 ) -> Iterator[tuple[str, Rank] | Finding]:
     """Yield each line as a trial and its rank, or as a finding about it."""
@@ -85,7 +85,10 @@ def _read_trial_ranks(
             help = f"{suggest_nearest(trial, known)} gangplan plan lists the trials."
             yield _report_results_error(file, line, f"the sweep has no trial '{trial}'", help)
             continue
-        value, rung = _parse_metric_number(row[asked.metric]), _parse_metric_number(row.get(RUNG) or "0")
+        value, rung = (
+            _parse_number_in_sweep_results_file(row[asked.metric]),
+            _parse_number_in_sweep_results_file(row.get(RUNG) or "0"),
+        )
         if value is None or rung is None:
             said = row[asked.metric] if value is None else row[RUNG]
             yield _report_results_error(
@@ -95,7 +98,7 @@ def _read_trial_ranks(
         yield trial, (-rung, sign * value)
 
 
-def _parse_metric_number(text: str | None) -> float | None:
+def _parse_number_in_sweep_results_file(text: str | None) -> float | None:
     try:
         value = float(text or "")
     except ValueError:

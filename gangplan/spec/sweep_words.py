@@ -11,7 +11,7 @@ from gangplan.source import Document
 _FORMS = ("grid", "list", "random")
 
 
-def suggest_parameters_block(document: Document) -> str:
+def suggest_sweep_parameters_block(document: Document) -> str:
     """Return a help with the block `parameters:` in which stray parameters are moved: values to `grid`,
     ranges to `random`."""
     given = document.value["parameters"]
@@ -46,24 +46,27 @@ def _list_block_parameters(given: dict[str, Any], name: str) -> list[tuple[str, 
 
 def _format_parameter_entry(document: Document, path: FieldPath, value: Any) -> str:
     """Return a parameter with its values as flow YAML; a single value becomes a list of one."""
-    shown = _format_flow_value(document, path, value)
+    shown = _format_sweep_value_as_written(document, path, value)
     return f"{path[-1]}: {shown if isinstance(value, dict | list) else f'[{shown}]'}"
 
 
-def _format_flow_value(document: Document, path: FieldPath, value: Any) -> str:
+def _format_sweep_value_as_written(document: Document, path: FieldPath, value: Any) -> str:
     """Return a value as it is written, with the text of numbers."""
     if isinstance(value, dict):
         return (
             "{"
             + ", ".join(
-                f"{key}: {_format_flow_value(document, (*path, key), one)}" for key, one in value.items()
+                f"{key}: {_format_sweep_value_as_written(document, (*path, key), one)}"
+                for key, one in value.items()
             )
             + "}"
         )
     if isinstance(value, list):
         return (
             "["
-            + ", ".join(_format_flow_value(document, (*path, at), one) for at, one in enumerate(value))
+            + ", ".join(
+                _format_sweep_value_as_written(document, (*path, at), one) for at, one in enumerate(value)
+            )
             + "]"
         )
     return format_scalar(value) if isinstance(value, str) else document.text(path) or ""

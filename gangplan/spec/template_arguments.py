@@ -16,7 +16,7 @@ from gangplan.source import Document
 from gangplan.spec.filled_document import Argument
 from gangplan.spec.job_template import TemplateParameter
 from gangplan.spec.near import suggest_nearest
-from gangplan.spec.phrases import describe_value_kind
+from gangplan.spec.phrases import describe_kind_of_spec_value
 from gangplan.spec.placeholders import PARAMETER_PREFIX, GivenValue
 from gangplan.spec.template_file import TemplateFile
 
@@ -26,7 +26,9 @@ _EXAMPLES = {"integer": "8", "number": "0.1", "string": "adam", "boolean": "true
 _PROGRAMS = ("script", "program", "file", "main")
 
 
-def find_declared_parameters(chain: Sequence[TemplateFile]) -> dict[str, tuple[TemplateParameter, Document]]:
+def find_job_template_parameters(
+    chain: Sequence[TemplateFile],
+) -> dict[str, tuple[TemplateParameter, Document]]:
     """Return the parameters of a template and of those that it extends, and where each is declared.
 
     If several templates declare one, the first in the chain counts.
@@ -39,25 +41,25 @@ def find_declared_parameters(chain: Sequence[TemplateFile]) -> dict[str, tuple[T
     return found
 
 
-def defaults_of(chain: Sequence[TemplateFile]) -> dict[str, Argument]:
+def job_template_defaults_of(chain: Sequence[TemplateFile]) -> dict[str, Argument]:
     """Return the parameters with a default, by name."""
     found = {}
-    for name, (parameter, home) in find_declared_parameters(chain).items():
+    for name, (parameter, home) in find_job_template_parameters(chain).items():
         at: FieldPath = ("parameters", name, "default")
         if parameter.default is not None:
             found[name] = Argument(as_given(parameter, home, at, parameter.default), home, at)
     return found
 
 
-def resolve_arguments(
+def resolve_job_template_arguments(
     chain: Sequence[TemplateFile], document: Document
 ) -> tuple[dict[str, Argument] | None, list[Finding]]:
     """Return a value for each placeholder of the chain, or the findings about the values in the spec."""
-    known, findings = find_declared_parameters(chain), list[Finding]()
+    known, findings = find_job_template_parameters(chain), list[Finding]()
     given = document.value.get("parameters")
     given = {} if given is None else given
     if not isinstance(given, dict):
-        message = f"parameters: expected names and values, not {describe_value_kind(given)}"
+        message = f"parameters: expected names and values, not {describe_kind_of_spec_value(given)}"
         help = f"Write parameters: {{{next(iter(known), 'size')}: 8}}."
         return None, [Finding(TEMPLATE_PARAMETER_VALUE, document.where(("parameters",)), message, help)]
     found: dict[str, Argument] = {}
@@ -68,13 +70,13 @@ def resolve_arguments(
             help = suggest_nearest(name, known) if known else "Remove it; the template has no parameters."
             findings.append(Finding(TEMPLATE_PARAMETER_UNKNOWN, document.where(at, key=True), message, help))
             continue
-        wrong = list(check_parameter_value(known[name][0], name, document, at, value))
+        wrong = list(check_template_argument_in_spec(known[name][0], name, document, at, value))
         findings += wrong
         if not wrong:
             found[PARAMETER_PREFIX + name] = Argument(
                 as_given(known[name][0], document, at, value), document, at
             )
-    defaults = defaults_of(chain)
+    defaults = job_template_defaults_of(chain)
     for name, (parameter, _) in known.items():
         if name in given:
             continue
@@ -82,17 +84,17 @@ def resolve_arguments(
             found[PARAMETER_PREFIX + name] = defaults[name]
             continue
         message = f"template {chain[0].label} needs a value for '{name}'"
-        help = f"Write parameters: {{{name}: {build_sample_value(parameter, name)}}}."
+        help = f"Write parameters: {{{name}: {build_sample_of_template_parameter(parameter, name)}}}."
         if parameter.description:
             help = f"{help} {parameter.description.strip().rstrip('.')}."
         findings.append(Finding(TEMPLATE_PARAMETER_MISSING, document.where(("template",)), message, help))
     return (None if findings else found), findings
 
 
-def build_sample_value(parameter: TemplateParameter, name: str) -> str:
+def build_sample_of_template_parameter(parameter: TemplateParameter, name: str) -> str:
     """Return a value that the parameter called `name` accepts, as an example."""
     for value in (parameter.default, *parameter.enum, parameter.min, parameter.max):
-        if value is not None and _is_of(parameter.type, value):
+        if value is not None and _has_job_template_parameter_type(parameter.type, value):
             return _format_parameter_value(value)
     is_program = parameter.type == "string" and name.lower().endswith(_PROGRAMS)
     return "train.py" if is_program else _EXAMPLES[parameter.type]
@@ -109,16 +111,19 @@ def as_given(parameter: TemplateParameter, document: Document, path: FieldPath, 
     return GivenValue(text if parameter.type == "string" else value, text)
 
 
-def check_parameter_value(
+def check_template_argument_in_spec(
     parameter: TemplateParameter, name: str, document: Document, path: FieldPath, value: Any
 ) -> Iterator[Finding]:
     """Check a value's type and bounds."""
     where, shown = document.where(path), document.text(path)
-    if not _is_of(parameter.type, value):
-        what = describe_value_kind(value) if shown is None else f"'{shown}'"
+    if not _has_job_template_parameter_type(parameter.type, value):
+        what = describe_kind_of_spec_value(value) if shown is None else f"'{shown}'"
         message = f"parameter '{name}' is {_NAMES[parameter.type]}, not {what}"
         yield Finding(
-            TEMPLATE_PARAMETER_VALUE, where, message, f"Write {build_sample_value(parameter, name)}."
+            TEMPLATE_PARAMETER_VALUE,
+            where,
+            message,
+            f"Write {build_sample_of_template_parameter(parameter, name)}.",
         )
         return
     given = as_given(parameter, document, path, value)
@@ -136,7 +141,7 @@ def check_parameter_value(
             yield Finding(TEMPLATE_PARAMETER_VALUE, where, message, f"Write {parameter.max} or less.")
 
 
-def _is_of(type: str, value: Any) -> bool:
+def _has_job_template_parameter_type(type: str, value: Any) -> bool:
     if type == "boolean":
         return isinstance(value, bool)
     if isinstance(value, bool):
@@ -147,7 +152,7 @@ def _is_of(type: str, value: Any) -> bool:
     )
 
 
-def describe_parameter(parameter: TemplateParameter) -> str:
+def describe_job_template_parameter(parameter: TemplateParameter) -> str:
     """Return what a parameter accepts, in words: `integer, from 2 to 100, default 4`."""
     words: str = parameter.type
     if parameter.enum:

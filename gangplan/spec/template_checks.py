@@ -18,12 +18,20 @@ from gangplan.spec.base import GANGPLAN_API_VERSION
 from gangplan.spec.filled_document import FilledDocument, Layer
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.job_template import JobTemplate
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.spec.near import find_closest, suggest_nearest
-from gangplan.spec.placeholders import PARAMETER_PREFIX, compile_template, find_placeholders
-from gangplan.spec.template_arguments import check_parameter_value, defaults_of, find_declared_parameters
+from gangplan.spec.placeholders import (
+    PARAMETER_PREFIX,
+    compile_placeholder_template,
+    find_template_placeholders,
+)
+from gangplan.spec.template_arguments import (
+    check_template_argument_in_spec,
+    find_job_template_parameters,
+    job_template_defaults_of,
+)
 from gangplan.spec.template_file import TemplateFile
-from gangplan.spec.templates import TemplateSet, find_template_chain
+from gangplan.spec.templates import TemplateSet, find_job_template_chain
 
 # Fields that only a spec sets, or that belong elsewhere in the template.
 NOT_IN_JOB_TEMPLATE = {
@@ -40,16 +48,18 @@ NOT_IN_JOB_TEMPLATE = {
 }
 
 
-def check_template(template: JobTemplate, document: Document, stem: str, number: str | None) -> list[Finding]:
+def check_job_template_file(
+    template: JobTemplate, document: Document, stem: str, number: str | None
+) -> list[Finding]:
     """Return all findings that need only this file."""
     return [
-        *_check_name(template, document, stem, number),
-        *_check_parameters(template, document),
-        *_check_own(document),
+        *_check_name_in_job_template_file(template, document, stem, number),
+        *_check_job_template_parameters(template, document),
+        *_check_job_template_own_fields(document),
     ]
 
 
-def _check_name(
+def _check_name_in_job_template_file(
     template: JobTemplate, document: Document, stem: str, number: str | None
 ) -> Iterator[Finding]:
     if template.name is not None and template.name != stem:
@@ -63,7 +73,7 @@ def _check_name(
         yield Finding(TEMPLATE_UNUSABLE, document.where(("version",)), message, help)
 
 
-def _check_parameters(template: JobTemplate, document: Document) -> Iterator[Finding]:
+def _check_job_template_parameters(template: JobTemplate, document: Document) -> Iterator[Finding]:
     for name, one in template.parameters.items():
         at = ("parameters", name)
         for bound in ("min", "max"):
@@ -80,12 +90,12 @@ def _check_parameters(template: JobTemplate, document: Document) -> Iterator[Fin
             return
         free = one.model_copy(update={"enum": ()})
         for index, value in enumerate(one.enum):
-            yield from check_parameter_value(free, name, document, (*at, "enum", index), value)
+            yield from check_template_argument_in_spec(free, name, document, (*at, "enum", index), value)
         if one.default is not None:
-            yield from check_parameter_value(one, name, document, (*at, "default"), one.default)
+            yield from check_template_argument_in_spec(one, name, document, (*at, "default"), one.default)
 
 
-def _check_own(document: Document) -> Iterator[Finding]:
+def _check_job_template_own_fields(document: Document) -> Iterator[Finding]:
     for field in document.value["job"]:
         if field in NOT_IN_JOB_TEMPLATE:
             where = document.where(("job", field), key=True)
@@ -93,36 +103,40 @@ def _check_own(document: Document) -> Iterator[Finding]:
             yield Finding(TEMPLATE_UNUSABLE, where, message, NOT_IN_JOB_TEMPLATE[field])
 
 
-def _check_fields(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
+def _check_job_template_fields(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
     """Check for fields that no job has, and values that fields do not accept, as far as defaults of
     parameters allow."""
     assert one.document is not None
-    known = {PARAMETER_PREFIX + name: home for name, home in defaults_of(chain).items()}
-    body = _drop_open_placeholders(one.document.value["job"], frozenset(known))
+    known = {PARAMETER_PREFIX + name: home for name, home in job_template_defaults_of(chain).items()}
+    body = _drop_open_job_template_placeholders(one.document.value["job"], frozenset(known))
     layer = Layer(one.document, ("job",), known)
-    make = compile_template(body)
+    make = compile_placeholder_template(body)
     body = make(layer.given) if make else body
     value = {"apiVersion": GANGPLAN_API_VERSION, "kind": "TrainingJob", **body}
-    for finding in parse_document(TrainingJob, FilledDocument(value, [layer]))[1]:
+    for finding in parse_spec_document(TrainingJob, FilledDocument(value, [layer]))[1]:
         if finding.rule != SPEC_MISSING_FIELD:
             yield finding
 
 
-def _drop_open_placeholders(value: Any, known: frozenset[str]) -> Any:
+def _drop_open_job_template_placeholders(value: Any, known: frozenset[str]) -> Any:
     """Return the fields without those that contain a placeholder without a known value."""
     if not isinstance(value, dict):
         return value
     found = {}
     for key, item in value.items():
-        is_open = not isinstance(item, dict) and any(one.name not in known for one in find_placeholders(item))
+        is_open = not isinstance(item, dict) and any(
+            one.name not in known for one in find_template_placeholders(item)
+        )
         if not is_open and not (
-            isinstance(item, dict) and item and not (inner := _drop_open_placeholders(item, known))
+            isinstance(item, dict)
+            and item
+            and not (inner := _drop_open_job_template_placeholders(item, known))
         ):
             found[key] = inner if isinstance(item, dict) and item else item
     return found
 
 
-def check_template_versions(files: Sequence[TemplateFile]) -> Iterator[Finding]:
+def check_versions_of_job_template_files(files: Sequence[TemplateFile]) -> Iterator[Finding]:
     """Check that each version of a template is in one file only."""
     first: dict[tuple[str, str, int], TemplateFile] = {}
     for one in files:
@@ -133,14 +147,14 @@ def check_template_versions(files: Sequence[TemplateFile]) -> Iterator[Finding]:
             yield Finding(TEMPLATE_UNUSABLE, one.document.where(("version",)), message, help)
 
 
-def check_template_set(templates: TemplateSet) -> Iterator[Finding]:
+def check_job_template_files_together(templates: TemplateSet) -> Iterator[Finding]:
     """Check what templates extend, and report placeholders without a parameter and unused parameters."""
     for one in templates.files:
         if one.template is None or one.document is None:
             continue
         chain = [one]
         if one.template.extends is not None:
-            above, wrong = find_template_chain(
+            above, wrong = find_job_template_chain(
                 templates, one.team, one.template.extends, one.document, ("extends",)
             )
             if not above:
@@ -149,24 +163,26 @@ def check_template_set(templates: TemplateSet) -> Iterator[Finding]:
             chain += above
             if one in above:
                 continue
-        wrong_names = list(_check_placeholders(one, chain))
+        wrong_names = list(_check_job_template_placeholders(one, chain))
         yield from wrong_names
         if not any(found.is_error for found in wrong_names):
-            yield from _check_fields(one, chain)
+            yield from _check_job_template_fields(one, chain)
 
 
-def _check_placeholders(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
+def _check_job_template_placeholders(one: TemplateFile, chain: Sequence[TemplateFile]) -> Iterator[Finding]:
     assert one.document is not None
     assert one.template is not None
-    names, used = find_declared_parameters(chain), set[str]()
+    names, used = find_job_template_parameters(chain), set[str]()
     for each in chain:
         if each.document is not None:
-            used |= {found.name for found in find_placeholders(each.document.value["job"])}
-    for found in find_placeholders(one.document.value["job"]):
+            used |= {found.name for found in find_template_placeholders(each.document.value["job"])}
+    for found in find_template_placeholders(one.document.value["job"]):
         if found.name.startswith(PARAMETER_PREFIX) and found.name[len(PARAMETER_PREFIX) :] in names:
             continue
         where = one.document.inside(("job", *found.path), found.offset)
-        yield Finding(TEMPLATE_PLACEHOLDER, where, *_explain_unknown_placeholder(found.name, list(names)))
+        yield Finding(
+            TEMPLATE_PLACEHOLDER, where, *_explain_unknown_job_template_placeholder(found.name, list(names))
+        )
     for name in one.template.parameters:
         if PARAMETER_PREFIX + name not in used:
             message = f"nothing in the template uses parameter '{name}'"
@@ -175,7 +191,7 @@ def _check_placeholders(one: TemplateFile, chain: Sequence[TemplateFile]) -> Ite
             yield Finding(TEMPLATE_PARAMETER_UNUSED, where, message, help)
 
 
-def _explain_unknown_placeholder(name: str, known: Collection[str]) -> tuple[str, str]:
+def _explain_unknown_job_template_placeholder(name: str, known: Collection[str]) -> tuple[str, str]:
     if not name:
         return "'${{' is never closed", "Write ${{ parameters.NAME }}, in quotes inside a list in brackets."
     if name.startswith(PARAMETER_PREFIX):

@@ -14,9 +14,13 @@ from gangplan.findings import Finding, Location
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.source import load_file
 from gangplan.spec.job_template import JobTemplate
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.spec.root import JOB_TEMPLATES
-from gangplan.spec.template_checks import check_template, check_template_set, check_template_versions
+from gangplan.spec.template_checks import (
+    check_job_template_file,
+    check_job_template_files_together,
+    check_versions_of_job_template_files,
+)
 from gangplan.spec.template_file import TemplateFile
 from gangplan.spec.templates import PLATFORM_TEAM, TemplateSet
 
@@ -27,28 +31,28 @@ _NESTED = re.compile(
 _NAMED = re.compile(rb"^template:[ \t]*[\"']?([a-z0-9-]+(?:@[0-9]+)?)[\"']?[ \t\r]*(?:#.*)?$", re.MULTILINE)
 
 
-def load_templates(
+def load_job_templates(
     root: FilePath, own: Sequence[tuple[str, str]], uses: Sequence[tuple[str, str]]
 ) -> TemplateSet:
     """Return the templates of the platform and those of teams (path, team); `uses` are specs that may name
     one."""
     findings: list[Finding] = []
-    platform = [(file, PLATFORM_TEAM) for file in _list_platform_templates(root, findings)]
-    files, found = read_templates(root, [*platform, *own])
+    platform = [(file, PLATFORM_TEAM) for file in _list_job_template_files_of_platform(root, findings)]
+    files, found = read_job_template_files(root, [*platform, *own])
     templates = TemplateSet(tuple(files), {}, (*findings, *found))
-    together = list(check_template_set(templates))
+    together = list(check_job_template_files_together(templates))
     broken = {one.where.file for one in together if one.is_error}
     usable = (replace(one, template=None) if one.file in broken else one for one in templates.files)
     templates = replace(templates, files=tuple(usable), findings=(*templates.findings, *together))
     marks = {
-        file: _compute_template_digest(root, templates, file, team)
+        file: _compute_job_template_digest(root, templates, file, team)
         for file, team in uses
         if (file, team) not in own
     }
     return replace(templates, marks=marks)
 
 
-def _list_platform_templates(root: FilePath, findings: list[Finding]) -> Iterator[str]:
+def _list_job_template_files_of_platform(root: FilePath, findings: list[Finding]) -> Iterator[str]:
     folder = root / JOB_TEMPLATES
     if not folder.is_dir():
         return
@@ -65,7 +69,7 @@ def _list_platform_templates(root: FilePath, findings: list[Finding]) -> Iterato
         yield file
 
 
-def read_templates(
+def read_job_template_files(
     root: FilePath, files: Sequence[tuple[str, str]]
 ) -> tuple[list[TemplateFile], list[Finding]]:
     """Return the templates in files (path, team), and the findings about each by itself."""
@@ -74,11 +78,11 @@ def read_templates(
         document, wrong = load_file(root / file, file)
         template = None
         if document is not None:
-            template, more = parse_document(JobTemplate, document)
+            template, more = parse_spec_document(JobTemplate, document)
             wrong = [*wrong, *more]
         stem, at, number = PurePosixPath(file).stem.partition("@")
         if template is not None and document is not None:
-            wrong += check_template(template, document, stem, number if at else None)
+            wrong += check_job_template_file(template, document, stem, number if at else None)
         if any(one.is_error for one in wrong):
             template = None
         findings += wrong
@@ -89,10 +93,10 @@ def read_templates(
         data = (root / file).read_bytes() if document is not None else b""
         digest = hashlib.sha256(data).hexdigest()[:16]
         found.append(TemplateFile(file, team, name, version, template, document, digest))
-    return found, [*findings, *check_template_versions(found)]
+    return found, [*findings, *check_versions_of_job_template_files(found)]
 
 
-def _compute_template_digest(root: FilePath, templates: TemplateSet, file: str, team: str) -> str:
+def _compute_job_template_digest(root: FilePath, templates: TemplateSet, file: str, team: str) -> str:
     """Return a digest of the templates that a spec, or the job of a sweep, is made from.
 
     If a quick search of the file does not show which, it covers all templates; for a sweep that names none,

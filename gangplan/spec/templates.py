@@ -20,10 +20,10 @@ from gangplan.rules.templates import (
     TEMPLATE_UNKNOWN,
 )
 from gangplan.source import Document
-from gangplan.spec.filled_document import Argument, FilledDocument, Layer, merge_fields
+from gangplan.spec.filled_document import Argument, FilledDocument, Layer, merge_job_template_fields
 from gangplan.spec.near import suggest_nearest
-from gangplan.spec.placeholders import PARAMETER_PREFIX, compile_template
-from gangplan.spec.template_arguments import resolve_arguments
+from gangplan.spec.placeholders import PARAMETER_PREFIX, compile_placeholder_template
+from gangplan.spec.template_arguments import resolve_job_template_arguments
 from gangplan.spec.template_file import TemplateFile
 
 PLATFORM_TEAM = ""
@@ -75,7 +75,7 @@ class Use:
     arguments: Mapping[str, Argument]
 
 
-def find_template_chain(
+def find_job_template_chain(
     templates: TemplateSet, team: str, label: str, document: Document, path: FieldPath
 ) -> tuple[list[TemplateFile], Finding | None]:
     """Return a template and all that it extends, or a finding at the place that names one.
@@ -87,7 +87,9 @@ def find_template_chain(
         one = templates.find(team, label)
         where = document.where(path)
         if one is None:
-            return [], Finding(TEMPLATE_UNKNOWN, where, *_explain_unknown_template(templates, team, label))
+            return [], Finding(
+                TEMPLATE_UNKNOWN, where, *_explain_unknown_job_template(templates, team, label)
+            )
         if one in found:
             names = " extends ".join(each.label for each in [*found[found.index(one) :], one])
             return [], Finding(
@@ -107,7 +109,7 @@ def find_template_chain(
         label, document, path, team = one.template.extends, one.document, ("extends",), one.team
 
 
-def _explain_unknown_template(templates: TemplateSet, team: str, label: str) -> tuple[str, str]:
+def _explain_unknown_job_template(templates: TemplateSet, team: str, label: str) -> tuple[str, str]:
     known = templates.seen_by(team)
     name, _, version = label.partition("@")
     if name in known and version:
@@ -118,27 +120,29 @@ def _explain_unknown_template(templates: TemplateSet, team: str, label: str) -> 
     return f"there is no template '{name}'", suggest_nearest(name, known)
 
 
-def fill_template(templates: TemplateSet, team: str, document: Document) -> tuple[Use | None, list[Finding]]:
+def fill_job_template(
+    templates: TemplateSet, team: str, document: Document
+) -> tuple[Use | None, list[Finding]]:
     """Return the spec in a document with `template:`, with everything filled in, or the findings about it."""
     label = document.value.get("template")
     if not isinstance(label, str):
         return None, []  # reported as a wrong type
-    chain, wrong = find_template_chain(templates, team, label, document, ("template",))
+    chain, wrong = find_job_template_chain(templates, team, label, document, ("template",))
     if not chain:
         return None, [wrong] if wrong else []
-    arguments, findings = resolve_arguments(chain, document)
+    arguments, findings = resolve_job_template_arguments(chain, document)
     if findings or arguments is None:
         return None, findings
     own = {name: item for name, item in document.value.items() if name not in OWN}
-    layers = [Layer(document, (), {}), *_list_template_layers(chain, arguments)]
+    layers = [Layer(document, (), {}), *_list_job_template_layers(chain, arguments)]
     value: Any = {}
     for layer in reversed(layers[1:]):
-        make = compile_template(layer.value)
-        value = merge_fields(make(layer.given) if make else layer.value, value)
-    return Use(FilledDocument(merge_fields(own, value), layers), tuple(chain), arguments), []
+        make = compile_placeholder_template(layer.value)
+        value = merge_job_template_fields(make(layer.given) if make else layer.value, value)
+    return Use(FilledDocument(merge_job_template_fields(own, value), layers), tuple(chain), arguments), []
 
 
-def apply_template(
+def apply_job_template(
     templates: TemplateSet | None, team: str, document: Document
 ) -> tuple[Document | None, FromTemplate | None, list[Finding]]:
     """Return the document of a spec with `template:` or `parameters:`, filled in, and what it was made
@@ -153,7 +157,7 @@ def apply_template(
             None,
             [Finding(TEMPLATE_PARAMETER_UNKNOWN, where, "the spec has parameters: and no template:", help)],
         )
-    use, findings = fill_template(templates or TemplateSet(), team, document)
+    use, findings = fill_job_template(templates or TemplateSet(), team, document)
     if use is None:
         is_text = isinstance(document.value["template"], str)
         return (None if is_text else document), None, findings
@@ -172,7 +176,7 @@ def apply_template(
     )
 
 
-def _list_template_layers(
+def _list_job_template_layers(
     chain: Sequence[TemplateFile], arguments: Mapping[str, Argument]
 ) -> Iterator[Layer]:
     for one in chain:

@@ -42,17 +42,17 @@ def count_trials(sweep: Sweep) -> int:
     return found + len(sweep.parameters.list) + (drawn.samples if drawn else 0)
 
 
-def list_trial_settings(sweep: Sweep, document: Document) -> Iterator[TrialSetting]:
+def list_sweep_trial_settings(sweep: Sweep, document: Document) -> Iterator[TrialSetting]:
     """Yield every setting once, in the order of the file: the grid, the list, the drawn ones."""
     seen: set[tuple[str, ...]] = set()
-    for setting in _iterate_trial_settings(sweep, document):
-        key = tuple(fold_number_text(setting[name].text) for name in sorted(setting))
+    for setting in _iterate_sweep_trial_settings(sweep, document):
+        key = tuple(fold_sweep_number_text(setting[name].text) for name in sorted(setting))
         if key not in seen:
             seen.add(key)
             yield setting
 
 
-def _iterate_trial_settings(sweep: Sweep, document: Document) -> Iterator[TrialSetting]:
+def _iterate_sweep_trial_settings(sweep: Sweep, document: Document) -> Iterator[TrialSetting]:
     parameters = sweep.parameters
     if parameters.grid:
         names = list(parameters.grid)
@@ -124,7 +124,7 @@ def read_given_value(document: Document, path: FieldPath, value: Any) -> GivenVa
     return GivenValue(value, str(value) if text is None else text)
 
 
-def fold_number_text(text: str) -> str:
+def fold_sweep_number_text(text: str) -> str:
     """Return a text that is equal for values that a program could not distinguish: 1e-3 and 0.001."""
     try:
         number = Decimal(text)

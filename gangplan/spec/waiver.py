@@ -15,7 +15,7 @@ from gangplan.spec.base import (
     Strict,
     build_helpful_error,
     is_blank,
-    parse_reason,
+    parse_spec_reason,
 )
 from gangplan.spec.team import Day
 
@@ -25,7 +25,7 @@ RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_le
 
 
 def _parse_waiver_reason(text: str) -> str:
-    return parse_reason(
+    return parse_spec_reason(
         text,
         "Say in a sentence why the rule cannot be kept, such as: The vendor's image cannot be rebuilt before May.",
     )

@@ -11,7 +11,7 @@ from gangplan.rulebook import Rulebook
 from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.rules.model import Rule
 from gangplan.source import Document, load_file
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.spec.waiver import Waiver
 
 WAIVERS = "policies/waivers"
@@ -33,7 +33,7 @@ class WaiverFile:
         return self.document.where(("rule",))
 
 
-def load_waivers(root: Path, rulebook: Rulebook, findings: list[Finding]) -> tuple[WaiverFile, ...]:
+def load_waiver_files(root: Path, rulebook: Rulebook, findings: list[Finding]) -> tuple[WaiverFile, ...]:
     """Return all waivers of a workspace, sorted by file name; problems of files are added to `findings`.
 
     A file ending in .yml is refused: it would be ignored and excuse nothing, and its author would not know.
@@ -54,7 +54,7 @@ def load_waivers(root: Path, rulebook: Rulebook, findings: list[Finding]) -> tup
         document, found = load_file(folder / name, file)
         findings += found
         if document is not None:
-            spec, found = parse_document(Waiver, document)
+            spec, found = parse_spec_document(Waiver, document)
             findings += found
             if spec is not None:
                 rule = rulebook.policy(spec.rule)

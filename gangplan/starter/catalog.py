@@ -11,7 +11,7 @@ from gangplan.starter.text import render_block_text
 from gangplan.workspace import CATALOG
 
 
-def add_catalog_image(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
+def add_new_image_to_catalog(data: bytes, name: str, values: Mapping[str, Any]) -> bytes:
     """Return the catalog with one more image after the others.
 
     Raises UserError if the file cannot be read, already has the image, or is written so that a new entry
@@ -26,7 +26,7 @@ def add_catalog_image(data: bytes, name: str, values: Mapping[str, Any]) -> byte
         raise UserError(
             f"{place}: there is an image '{name}' already", "Change that one, or take another name."
         )
-    added = _insert_catalog_entry(data, document, name, values)
+    added = _insert_entry_of_new_image(data, document, name, values)
     found, _ = load_document(added, CATALOG)
     if found is None or found.value != {**document.value, "images": {**images, name: dict(values)}}:
         entry = render_block_text({name: dict(values)}, "  ")
@@ -36,7 +36,9 @@ def add_catalog_image(data: bytes, name: str, values: Mapping[str, Any]) -> byte
     return added
 
 
-def _insert_catalog_entry(data: bytes, document: Document, name: str, values: Mapping[str, Any]) -> bytes:
+def _insert_entry_of_new_image(
+    data: bytes, document: Document, name: str, values: Mapping[str, Any]
+) -> bytes:
     """Insert the entry before the field that follows the images, or at the end."""
     images = document.value["images"]
     first = document.where(("images", next(iter(images))), key=True)

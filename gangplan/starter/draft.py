@@ -22,7 +22,7 @@ _JOBS_NAMED = re.compile(r"^after:|\b(?:near|apart):", re.MULTILINE)
 
 
 @contextmanager
-def create_temporary_workspace(
+def create_draft_copy_of_workspace(
     root: Path | None, files: Mapping[str, str], specs: Collection[str] = ()
 ) -> Iterator[Path]:
     """Yield a temporary workspace with the files, and with everything of the workspace at `root` except its
@@ -37,20 +37,20 @@ def create_temporary_workspace(
         for part in (SPECS, OVERLAYS):
             (folder / part).mkdir()
         if root is not None:
-            _copy_spec_dependencies(root, folder)
-            _copy_named(root, folder, specs)
+            _copy_spec_dependencies_to_draft(root, folder)
+            _copy_named_specs_to_draft(root, folder, specs)
             for path, text in files.items():
                 if _JOBS_NAMED.search(text):
-                    _copy_specs(root, folder, Path(path).parts[1])
+                    _copy_team_specs_to_draft(root, folder, Path(path).parts[1])
                 if path.startswith(f"{SPECS}/") and _may_name_nearby_files(text):
-                    _copy_beside(root, folder, Path(path).parent)
+                    _copy_files_beside_specs_to_draft(root, folder, Path(path).parent)
         for path in files:
             (folder / path).unlink(missing_ok=True)
         write_new_files(folder, files)
         yield folder
 
 
-def _copy_spec_dependencies(root: Path, folder: Path) -> None:
+def _copy_spec_dependencies_to_draft(root: Path, folder: Path) -> None:
     """Copy what specs depend on.
 
     Links stay links, so that the copy is refused because of one, as the workspace is.
@@ -65,7 +65,7 @@ def _copy_spec_dependencies(root: Path, folder: Path) -> None:
         shutil.copyfile(file, target, follow_symlinks=False)
 
 
-def _copy_named(root: Path, folder: Path, specs: Collection[str]) -> None:
+def _copy_named_specs_to_draft(root: Path, folder: Path, specs: Collection[str]) -> None:
     """Copy some specs, and the files next to those that name some."""
     beside = set()
     for name in specs:
@@ -76,7 +76,7 @@ def _copy_named(root: Path, folder: Path, specs: Collection[str]) -> None:
         if _may_name_nearby_files(data.decode(errors="replace")):
             beside.add(Path(name).parent)
     for where in sorted(beside):
-        _copy_beside(root, folder, where)
+        _copy_files_beside_specs_to_draft(root, folder, where)
 
 
 def _may_name_nearby_files(text: str) -> bool:
@@ -84,7 +84,7 @@ def _may_name_nearby_files(text: str) -> bool:
     return any("./" in line for line in text.splitlines() if not line.startswith("#"))
 
 
-def _copy_beside(root: Path, folder: Path, where: Path) -> None:
+def _copy_files_beside_specs_to_draft(root: Path, folder: Path, where: Path) -> None:
     """Copy what a spec in a folder may name: the files there that are not specs, and all in `files/`."""
     if not (root / where).is_dir():
         return  # the team does not exist yet
@@ -102,7 +102,7 @@ def _copy_beside(root: Path, folder: Path, where: Path) -> None:
         shutil.copyfile(path, target, follow_symlinks=False)
 
 
-def _copy_specs(root: Path, folder: Path, team: str) -> None:
+def _copy_team_specs_to_draft(root: Path, folder: Path, team: str) -> None:
     """Copy what a job of a team may come after."""
     for file in sorted((root / SPECS / team).rglob("*.yaml")):
         target = folder / file.relative_to(root)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from gangplan.records import dataclass
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.schemas import build_editor_schema_of_format
 
 #: What `gangplan new` writes, and its format. An image is an entry of the catalog.
 NEW_FILE_FORMATS = {
@@ -58,7 +58,7 @@ class NewField:
 @cache
 def fields_of(kind: str) -> tuple[NewField, ...]:
     """Return the fields of a kind of file, in the order of its format."""
-    schema = build_format_schema(NEW_FILE_FORMATS[kind])
+    schema = build_editor_schema_of_format(NEW_FILE_FORMATS[kind])
     block = schema["$defs"]["Image"] if kind == "image" else schema
     return tuple(_list_schema_fields(block, (), schema, _GIVEN[kind], True))
 
@@ -73,16 +73,16 @@ def _list_schema_fields(
     for name, field in block["properties"].items():
         if not path and name in without:
             continue
-        here, node = (*path, name), _resolve_field_schema(field, schema)
+        here, node = (*path, name), _resolve_schema_of_new_field(field, schema)
         is_required = is_needed and name in block.get("required", ())
         if "properties" in node:
             yield from _list_schema_fields(node, here, schema, (), is_required)
             continue
-        shape, entry = _find_flag_shape(node, schema)
+        shape, entry = _find_flag_shape_of_new_field(node, schema)
         yield NewField(
             here,
             shape,
-            _list_json_types(entry),
+            _list_json_types_of_new_field(entry),
             tuple(str(one) for one in entry.get("enum", ())),
             field.get("description", ""),
             (field.get("examples") or [None])[0],
@@ -91,34 +91,36 @@ def _list_schema_fields(
         )
 
 
-def _find_flag_shape(node: Schema, schema: Schema) -> tuple[str, Schema]:
+def _find_flag_shape_of_new_field(node: Schema, schema: Schema) -> tuple[str, Schema]:
     """Return how a flag gives the value, and the schema of a value or of an entry."""
     if any(one.get("type") == "array" for one in node.get("anyOf", ())):  # a command: words, or one line
         return "value", {"type": "string"}
     if node.get("type") == "array":
-        entry = _resolve_field_schema(node["items"], schema)
+        entry = _resolve_schema_of_new_field(node["items"], schema)
         return ("list", entry) if _is_plain(entry) else ("blocks", entry)
     if node.get("type") == "object":
         inside = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
-        entry = next((_resolve_field_schema(one, schema) for one in inside if isinstance(one, dict)), {})
+        entry = next(
+            (_resolve_schema_of_new_field(one, schema) for one in inside if isinstance(one, dict)), {}
+        )
         return ("map", entry) if _is_plain(entry) else ("named", entry)
     return ("truth" if node.get("type") == "boolean" else "value"), node
 
 
-def _resolve_field_schema(field: Schema, schema: Schema) -> Schema:
+def _resolve_schema_of_new_field(field: Schema, schema: Schema) -> Schema:
     """Return a field's schema without references and without null."""
     if "$ref" in field:
         found: Schema = schema["$defs"][field["$ref"].rsplit("/", 1)[-1]]
-        return _resolve_field_schema(found, schema)
+        return _resolve_schema_of_new_field(found, schema)
     others = [one for one in field.get("anyOf", ()) if one.get("type") != "null"]
-    return _resolve_field_schema(others[0], schema) if len(others) == 1 else field
+    return _resolve_schema_of_new_field(others[0], schema) if len(others) == 1 else field
 
 
 def _is_plain(entry: Schema) -> bool:
-    return not {"object", "array"} & set(_list_json_types(entry))
+    return not {"object", "array"} & set(_list_json_types_of_new_field(entry))
 
 
-def _list_json_types(entry: Schema) -> tuple[str, ...]:
+def _list_json_types_of_new_field(entry: Schema) -> tuple[str, ...]:
     """Return the JSON types that a schema accepts."""
     if "$ref" in entry:  # a block in one of several forms
         return ("object",)
@@ -126,4 +128,6 @@ def _list_json_types(entry: Schema) -> tuple[str, ...]:
     if own is not None:
         return tuple(own) if isinstance(own, list) else (own,)
     inner = [*entry.get("anyOf", ()), *entry.get("oneOf", ())]
-    return tuple(dict.fromkeys(kind for one in inner for kind in _list_json_types(one))) or ("string",)
+    return tuple(dict.fromkeys(kind for one in inner for kind in _list_json_types_of_new_field(one))) or (
+        "string",
+    )

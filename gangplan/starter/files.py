@@ -12,7 +12,7 @@ from gangplan.delivery.stated import SETTINGS_FILE
 from gangplan.gitops.ci import DEFAULT_BRANCH, is_recipe_folder
 from gangplan.reference.schemas import build_editor_schema, list_format_models
 from gangplan.starter.answers import WorkspaceAnswers
-from gangplan.starter.readme import render_readme
+from gangplan.starter.readme import render_readme_of_new_workspace
 from gangplan.starter.text import render_block_text
 from gangplan.template import TEMPLATES_FOLDER, render_yaml
 from gangplan.workspace import READ_FOLDERS
@@ -71,7 +71,7 @@ gangplan%s=={__version__}
 _SETTINGS = {"tekton": "{sync: kubeconfig}"}
 
 
-def build_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
+def build_new_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
     """Build all files except those that `gangplan gitops` writes, by path from the root."""
     values = {
         "team": answers.team,
@@ -85,25 +85,25 @@ def build_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
     files = {
         f"specs/{answers.team}/quickstart.yaml": render_yaml("workspace/job.yaml.j2", values),
         f"specs/{answers.team}/team.yaml": render_yaml("workspace/team.yaml.j2", values),
-        f"overlays/{answers.cluster}/cluster.yaml": _render_cluster_file(answers, values),
+        f"overlays/{answers.cluster}/cluster.yaml": _render_new_workspace_cluster_file(answers, values),
         "images/catalog.yaml": render_yaml("workspace/catalog.yaml.j2", values),
         # `gangplan run` looks for the programs of images in this folder.
-        "images/programs/allreduce.py": _read_first_program(),
-        ".pre-commit-config.yaml": _render_pre_commit_hooks(answers.prefix),
+        "images/programs/allreduce.py": _read_starter_program(),
+        ".pre-commit-config.yaml": _render_new_workspace_pre_commit_hooks(answers.prefix),
         ".editorconfig": _EDITORCONFIG,
         ".gitignore": _IGNORE,
-        ".gitattributes": _format_git_attributes(answers),
+        ".gitattributes": _format_new_workspace_git_attributes(answers),
         "requirements.txt": _REQUIREMENTS % ("[cluster]" if answers.sync == "tekton" else ""),
-        "README.md": render_readme(answers),
-        **_build_delivery_file(answers),
+        "README.md": render_readme_of_new_workspace(answers),
+        **_build_new_workspace_delivery_file(answers),
     }
     if answers.is_sample:
         for path, name in _SAMPLE.items():
             files[path.format(team=answers.team)] = render_yaml(name, values)
-    return dict(sorted((files | _build_editor_files()).items()))
+    return dict(sorted((files | _build_new_workspace_editor_files()).items()))
 
 
-def _read_first_program() -> str:
+def _read_starter_program() -> str:
     """Return the program of the first job, which the image named by it would contain.
 
     It is no template; its file ends with .j2 so that no tool takes it for a module of gangplan.
@@ -111,7 +111,7 @@ def _read_first_program() -> str:
     return (TEMPLATES_FOLDER / "workspace/allreduce.py.j2").read_text(encoding="utf-8")
 
 
-def _render_cluster_file(answers: WorkspaceAnswers, values: dict[str, Any]) -> str:
+def _render_new_workspace_cluster_file(answers: WorkspaceAnswers, values: dict[str, Any]) -> str:
     """Render the cluster's file: an example, or what was seen of a cluster."""
     seen = answers.seen
     versions = {**_VERSIONS, **seen.get("versions", {})}
@@ -132,7 +132,7 @@ def _render_cluster_file(answers: WorkspaceAnswers, values: dict[str, Any]) -> s
     return text
 
 
-def _build_editor_files() -> dict[str, str]:
+def _build_new_workspace_editor_files() -> dict[str, str]:
     """Build the schemas of all file formats, and the settings that bind them to files."""
     files = {
         f"{SCHEMAS}/{kind}.json": _format_json_file(build_editor_schema(kind))
@@ -163,7 +163,7 @@ def _format_json_file(document: object) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _format_git_attributes(answers: WorkspaceAnswers) -> str:
+def _format_new_workspace_git_attributes(answers: WorkspaceAnswers) -> str:
     """Write .gitattributes: line ends, how Git merges rendered/, and what reviewers see collapsed.
 
     rendered/ keeps its diffs, because they show what will be applied. Schemas change only with gangplan, and
@@ -180,7 +180,7 @@ def _format_git_attributes(answers: WorkspaceAnswers) -> str:
     )
 
 
-def _render_pre_commit_hooks(folder: str) -> str:
+def _render_new_workspace_pre_commit_hooks(folder: str) -> str:
     """Render the hooks of pre-commit, which runs at the top of the repository and names files from there."""
     at = f" -C {shlex.quote(folder)}" if folder else ""
     top = f"^{re.escape(folder)}/" if folder else "^"
@@ -196,7 +196,7 @@ def _render_pre_commit_hooks(folder: str) -> str:
     return render_yaml("workspace/pre-commit.yaml.j2", values)
 
 
-def _build_delivery_file(answers: WorkspaceAnswers) -> dict[str, str]:
+def _build_new_workspace_delivery_file(answers: WorkspaceAnswers) -> dict[str, str]:
     """Write gangplan.yaml, from which `gangplan gitops write` works; nothing if no engine is chosen."""
     needs = {
         "repo": answers.repository,

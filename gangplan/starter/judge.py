@@ -12,7 +12,7 @@ from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.spec.root import SPECS
-from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.draft import create_draft_copy_of_workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _preview_changed_file(
     root: Path, file: str, text: str | None, is_spec: bool, users: Collection[str]
 ) -> tuple[Result, list[Finding]]:
     """Return the result and findings with a file as it would be, or without it if `text` is None."""
-    with create_temporary_workspace(root, {} if text is None else {file: text}, users) as draft:
+    with create_draft_copy_of_workspace(root, {} if text is None else {file: text}, users) as draft:
         result = preview_render(Request(draft, specs=(file,) if is_spec else (), engine="serial"))
     found = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
     return result, found

@@ -9,11 +9,11 @@ from pathlib import Path
 _OF_LINES = (".gitignore", ".gitattributes")
 
 
-def describe_existing_files(root: Path, files: Mapping[str, str], there: Sequence[str]) -> list[str]:
+def describe_files_kept_by_init(root: Path, files: Mapping[str, str], there: Sequence[str]) -> list[str]:
     """Return messages about files that stay as they are, with the lines to add to some of them."""
     said = []
     for path in there:
-        lacking = _find_lines_not_kept(root / path, files[path]) if path in _OF_LINES else []
+        lacking = _find_lines_missing_from_kept_file(root / path, files[path]) if path in _OF_LINES else []
         lines = "this line" if len(lacking) == 1 else "these lines"
         said.append(f"kept {path} as it is" + (f"; add {lines}:" if lacking else ""))
         said += [f"    {line}" for line in lacking]
@@ -22,7 +22,7 @@ def describe_existing_files(root: Path, files: Mapping[str, str], there: Sequenc
     return said
 
 
-def _find_lines_not_kept(path: Path, text: str) -> list[str]:
+def _find_lines_missing_from_kept_file(path: Path, text: str) -> list[str]:
     """Return the lines of a text that a file lacks, ignoring comments and slashes at the ends."""
     try:
         own = path.read_text(encoding="utf-8", errors="replace").splitlines()

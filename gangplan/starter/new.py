@@ -17,11 +17,11 @@ from gangplan.rules.model import WARNING
 from gangplan.source import load_document
 from gangplan.spec.root import SPECS
 from gangplan.starter.answers import check_name
-from gangplan.starter.catalog import add_catalog_image
-from gangplan.starter.draft import create_temporary_workspace
+from gangplan.starter.catalog import add_new_image_to_catalog
+from gangplan.starter.draft import create_draft_copy_of_workspace
 from gangplan.starter.fields import fields_of
 from gangplan.starter.text import render_file_text
-from gangplan.starter.values import FlagText, NewFileValues, build_nested_values
+from gangplan.starter.values import FlagText, NewFileValues, build_new_file_values
 from gangplan.workspace import CATALOG, suggest_nearest
 
 # The name of a job that tries out a new image, and the largest number of teams that it is tried for.
@@ -52,17 +52,17 @@ class NewFile:
     @property
     def values(self) -> NewFileValues:
         """The values of the fields. Raises UserError for an invalid text."""
-        values = build_nested_values(fields_of(self.kind), self.given)
+        values = build_new_file_values(fields_of(self.kind), self.given)
         if self.kind == "job" and "parameters" in values:
             from gangplan.starter.parameters import (
-                convert_parameters,
-                find_parameter_types,
-                read_team_templates,
+                convert_new_job_parameters,
+                find_new_job_parameter_types,
+                read_team_templates_for_new_job,
             )  # few jobs have a template
 
-            templates = read_team_templates(self.root, self.team)
-            types = find_parameter_types(templates, self.team, str(values.get("template", "")))
-            values["parameters"] = convert_parameters(values["parameters"], types)
+            templates = read_team_templates_for_new_job(self.root, self.team)
+            types = find_new_job_parameter_types(templates, self.team, str(values.get("template", "")))
+            values["parameters"] = convert_new_job_parameters(values["parameters"], types)
         return values
 
     def text(self) -> bytes:
@@ -73,7 +73,7 @@ class NewFile:
         if path.is_symlink():
             raise UserError(f"{CATALOG} is a link", "Replace it with a file.")
         if path.exists():
-            return add_catalog_image(path.read_bytes(), self.name, self.values)
+            return add_new_image_to_catalog(path.read_bytes(), self.name, self.values)
         return render_file_text("image", {"images": {self.name: self.values}}, self.root, CATALOG).encode()
 
 
@@ -90,19 +90,19 @@ def check_new_file(wanted: NewFile, may_exist: bool = False) -> None:
 
 def judge_new_file(wanted: NewFile, data: bytes) -> tuple[Result, list[Finding]]:
     """Return the result and findings of a check as if the file existed."""
-    with create_temporary_workspace(wanted.root, {wanted.file: data.decode()}) as draft:
+    with create_draft_copy_of_workspace(wanted.root, {wanted.file: data.decode()}) as draft:
         named = (wanted.file,) if wanted.kind == "job" else ()
         result = preview_render(Request(draft, specs=named, engine="serial"))
     about = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
     if wanted.kind == "image":
-        about += [one for one in _check_image_usable_by_teams(wanted, data) if one not in about]
+        about += [one for one in _check_new_image_usable_by_teams(wanted, data) if one not in about]
     if wanted.kind != "job":
         # Other files may have faults of their own; these are reported when those files are checked.
         about = [one for one in about if one.where.file == wanted.file]
     return result, about
 
 
-def _check_image_usable_by_teams(wanted: NewFile, data: bytes) -> list[Finding]:
+def _check_new_image_usable_by_teams(wanted: NewFile, data: bytes) -> list[Finding]:
     """Return why no team could run a job with a new image, at its entry; empty if one could.
 
     What others would have to allow, such as a registry, is a warning, because the entry may be added first.
@@ -115,7 +115,7 @@ def _check_image_usable_by_teams(wanted: NewFile, data: bytes) -> list[Finding]:
     document, _ = load_document(data, CATALOG)
     if document is None or not tries:
         return []
-    with create_temporary_workspace(
+    with create_draft_copy_of_workspace(
         wanted.root, {wanted.file: data.decode(), **dict.fromkeys(tries, spec)}
     ) as draft:
         found = preview_render(Request(draft, specs=tuple(tries), engine="serial")).findings

@@ -8,7 +8,7 @@ from gangplan.starter.answers import WorkspaceAnswers
 _ENGINES = {"argocd": "Argo CD", "flux": "Flux"}
 
 
-def render_readme(answers: WorkspaceAnswers) -> str:
+def render_readme_of_new_workspace(answers: WorkspaceAnswers) -> str:
     """Write the README in Markdown."""
     folders = [
         ("`specs/<team>/`", "the jobs of each team, one file each, and `team.yaml`", "the team"),
@@ -24,7 +24,9 @@ def render_readme(answers: WorkspaceAnswers) -> str:
         engine = _ENGINES[answers.sync]
         folders.append((f"`{answers.sync}/`", f"what {engine} reads: apply it once per cluster", "platform"))
     table = "\n".join(f"| {folder} | {contents} | {owner} |" for folder, contents, owner in folders)
-    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(_describe_first_steps(answers), 1))
+    steps = "\n".join(
+        f"{number}. {step}" for number, step in enumerate(_describe_first_steps_in_new_readme(answers), 1)
+    )
     return (
         "# Training jobs\n\n"
         "Each job is a short file in `specs/`. [gangplan](requirements.txt) turns it into Kubernetes objects in\n"
@@ -45,7 +47,7 @@ def render_readme(answers: WorkspaceAnswers) -> str:
     )
 
 
-def _describe_first_steps(answers: WorkspaceAnswers) -> tuple[str, ...]:
+def _describe_first_steps_in_new_readme(answers: WorkspaceAnswers) -> tuple[str, ...]:
     """Return five steps from the new folder to a run."""
     files = " and ".join(f"`overlays/{name}/cluster.yaml`" for name in answers.clusters)
     task = "Add quotas to what was seen, in" if answers.seen else "State versions, node pools and quotas in"
@@ -60,20 +62,20 @@ def _describe_first_steps(answers: WorkspaceAnswers) -> tuple[str, ...]:
     return (
         state,
         catalog,
-        _describe_first_job_step(answers),
-        _describe_review_step(answers),
-        _describe_sync_step(answers),
+        _describe_first_job_step_in_readme(answers),
+        _describe_review_step_in_readme(answers),
+        _describe_sync_step_in_new_readme(answers),
     )
 
 
-def _describe_first_job_step(answers: WorkspaceAnswers) -> str:
+def _describe_first_job_step_in_readme(answers: WorkspaceAnswers) -> str:
     return (
         f"Change the first job, `specs/{answers.team}/quickstart.yaml`. Then run `gangplan render` and\n"
         "   `gangplan validate`, and commit."
     )
 
 
-def _describe_review_step(answers: WorkspaceAnswers) -> str:
+def _describe_review_step_in_readme(answers: WorkspaceAnswers) -> str:
     hooks = "`pre-commit install` checks each commit on your machine."
     if answers.forge == "none" and answers.sync != "tekton":
         return (
@@ -86,7 +88,7 @@ def _describe_review_step(answers: WorkspaceAnswers) -> str:
     return f"{hooks} In the settings of {where}, require the\n   checks of CI and reviews by code owners."
 
 
-def _describe_sync_step(answers: WorkspaceAnswers) -> str:
+def _describe_sync_step_in_new_readme(answers: WorkspaceAnswers) -> str:
     if answers.sync == "tekton":
         return (
             "Let Pipelines as Code read `.tekton/`, and give it the Secret `gangplan-kubeconfig`: its key `config` is a\n"

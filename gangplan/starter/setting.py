@@ -15,13 +15,13 @@ from gangplan.rules.model import Rule
 from gangplan.source import Document, load_document
 from gangplan.spec.base import Strict
 from gangplan.spec.blocks import find_block_model
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 
 # Text that is already in quotes, so the user means text.
 _QUOTED = re.compile(r"\"[^\"\\]*\"|'[^']*'")
 
 
-def apply_field_changes(
+def apply_set_flags_to_text(
     text: str, file: str, model: type[Strict], changes: Sequence[FlagChange], types: Mapping[str, str]
 ) -> str:
     """Return the text with all changes made. `types` are those of the parameters of the spec's template.
@@ -30,22 +30,26 @@ def apply_field_changes(
     UserError if a change cannot be made.
     """
     for change in changes:
-        _check_known(change, model)
+        _check_set_flag_names_known_field(change, model)
         if change.text is None:
             text = edit_field(text, file, change.path, None)
             continue
-        before = _find_text_problems(text, file, model)
+        before = _find_problems_after_set_flags(text, file, model)
         made: list[tuple[int, str]] = []
-        for value in _list_value_spellings(change, text, file, types):
-            after = edit_field(text, file, change.path, value, *_list_field_orders(model, change.path))
-            made.append((len(_find_text_problems(after, file, model) - before), after))
+        for value in _list_spellings_of_set_flag_value(change, text, file, types):
+            after = edit_field(
+                text, file, change.path, value, *_list_field_orders_for_set_flag(model, change.path)
+            )
+            made.append((len(_find_problems_after_set_flags(after, file, model) - before), after))
             if made[-1][0] == 0:
                 break
         text = min(made, key=lambda one: one[0])[1]
     return text
 
 
-def _list_field_orders(model: type[BaseModel] | None, path: Sequence[str | int]) -> Iterator[list[str]]:
+def _list_field_orders_for_set_flag(
+    model: type[BaseModel] | None, path: Sequence[str | int]
+) -> Iterator[list[str]]:
     """Yield the fields of the format in their order, for each level of a path."""
     for step in path:
         if model is None:
@@ -55,7 +59,7 @@ def _list_field_orders(model: type[BaseModel] | None, path: Sequence[str | int])
         model = find_block_model(fields[str(step)].annotation) if step in fields else None
 
 
-def _check_known(change: FlagChange, model: type[Strict]) -> None:
+def _check_set_flag_names_known_field(change: FlagChange, model: type[Strict]) -> None:
     """Refuse a field that the format does not have, and name the likely one. Raises UserError."""
     if change.text is None or any(isinstance(step, int) for step in change.path):
         return
@@ -63,7 +67,7 @@ def _check_known(change: FlagChange, model: type[Strict]) -> None:
     for step in reversed(change.path):
         written = f"{{{format_scalar(step)}: {written}}}"
     document, _ = load_document(written.encode(), "value")
-    findings = parse_document(model, document)[1] if document is not None else []
+    findings = parse_spec_document(model, document)[1] if document is not None else []
     for one in findings:
         if one.rule == SPEC_UNKNOWN_FIELD:
             meant = one.clue.meant
@@ -73,15 +77,15 @@ def _check_known(change: FlagChange, model: type[Strict]) -> None:
             raise UserError(f"{change.typed}: {one.message}", help)
 
 
-def _find_text_problems(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
+def _find_problems_after_set_flags(text: str, file: str, model: type[Strict]) -> set[tuple[Rule, str]]:
     """Return the rules and messages of a text's findings, wherever they are."""
     document, findings = load_document(text.encode(), file)
     if document is not None:
-        findings = parse_document(model, document)[1]
+        findings = parse_spec_document(model, document)[1]
     return {(one.rule, one.message) for one in findings}
 
 
-def _list_value_spellings(
+def _list_spellings_of_set_flag_value(
     change: FlagChange, text: str, file: str, types: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the ways in which a value may be written, the likeliest first."""
@@ -103,7 +107,7 @@ def _list_value_spellings(
     elif change.path[0] == "parameters" and types.get(str(change.path[-1])) == "string":
         yield as_text
     else:
-        is_text = _is_number_in_quotes(text, file, change)
+        is_text = _is_set_flag_value_quoted_number(text, file, change)
         yield as_text if is_text else typed
         yield typed if is_text else as_text
     if isinstance(value, str | int | float):
@@ -114,7 +118,7 @@ def _format_as_flow_list(typed: str) -> str:
     return f"[{', '.join(format_scalar(one.strip()) for one in typed.split(','))}]"
 
 
-def _is_number_in_quotes(text: str, file: str, change: FlagChange) -> bool:
+def _is_set_flag_value_quoted_number(text: str, file: str, change: FlagChange) -> bool:
     """Return whether the field holds text that would not be text without its quotes: "1", "yes"."""
     document: Document | None = load_document(text.encode(), file)[0]
     if document is None or not document.is_quoted(change.path):

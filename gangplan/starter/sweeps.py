@@ -17,7 +17,7 @@ _FIELD = re.compile(r"([A-Za-z]+)[ \t]*:")
 _COMMENTS = re.compile(r"(?:#.*\n)*")
 
 
-def parse_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
+def parse_new_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
     """Parse texts such as `lr=1e-4,3e-4` into names and values. Raises UserError."""
     found: dict[str, list[str]] = {}
     for text in given:
@@ -30,7 +30,7 @@ def parse_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def render_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
+def render_new_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
     """Write a sweep of a job after the text `head`. Comments of the fields that are taken over are kept, except
     those in the command.
 
@@ -43,7 +43,7 @@ def render_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: in
         f"    {name}: [{', '.join(map(_format_sweep_value, values))}]\n"
         for name, values in parameters.items()
     )
-    template = "".join(_build_sweep_template_blocks(job.decode().lstrip("\ufeff"), document, parameters))
+    template = "".join(_build_new_sweep_template_blocks(job.decode().lstrip("\ufeff"), document, parameters))
     text = (
         f"{head}apiVersion: gangplan.dev/v1\nkind: Sweep\nparameters:\n  grid:\n{grid}"
         f"maxConcurrent: {at_once}\ntemplate:\n{template}"
@@ -62,7 +62,7 @@ def render_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: in
     return text
 
 
-def _build_sweep_template_blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
+def _build_new_sweep_template_blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
     """Return the fields of a job, each indented, with the comments above them.
 
     A job from a template gets the parameters of the sweep, too.
@@ -71,18 +71,18 @@ def _build_sweep_template_blocks(text: str, document: Document, parameters: Para
     if "template" in document.value and not {"parameters", "command"} & {*document.value}:
         pairs = ", ".join(f'{name}: "{format_parameter_placeholder(name)}"' for name in parameters)
         found.append(f"  parameters: {{{pairs}}}\n")
-    for name, block in list_field_blocks(text):
+    for name, block in list_blocks_of_job_to_copy(text):
         if name in NOT_IN_SWEEP_TEMPLATE:
             continue
         if name == "command":
-            block = insert_command_placeholders(block, document, parameters)
+            block = insert_placeholders_in_new_command(block, document, parameters)
         elif name == "parameters" and "command" not in document.value:
-            block = _insert_parameter_placeholders(block, document, parameters)
+            block = _insert_new_sweep_placeholders(block, document, parameters)
         found.append(indent_block(block))
     return found
 
 
-def list_field_blocks(text: str) -> list[tuple[str, str]]:
+def list_blocks_of_job_to_copy(text: str) -> list[tuple[str, str]]:
     """Return the fields of a file, each with the comments directly above it and all lines up to the next one.
 
     Comments at the top of the file are about the file, and come with no field.
@@ -104,7 +104,7 @@ def indent_block(block: str) -> str:
     return "".join(f"  {line}\n" if line.strip() else "\n" for line in lines)
 
 
-def _insert_parameter_placeholders(block: str, document: Document, parameters: Parameters) -> str:
+def _insert_new_sweep_placeholders(block: str, document: Document, parameters: Parameters) -> str:
     """Put placeholders into the parameters of a job that takes its command from a template."""
     for name in parameters:
         block = edit_field(
@@ -119,7 +119,7 @@ def read_comments_above(block: str) -> str:
     return found[0] if found else ""
 
 
-def insert_command_placeholders(block: str, document: Document, parameters: Iterable[str]) -> str:
+def insert_placeholders_in_new_command(block: str, document: Document, parameters: Iterable[str]) -> str:
     """Return the block of a command with a placeholder for each parameter: in place of its value, or at the
     end."""
     value, above = document.value["command"], read_comments_above(block)

@@ -15,8 +15,8 @@ from gangplan.spec.template_checks import NOT_IN_JOB_TEMPLATE
 from gangplan.starter.sweeps import (
     format_parameter_placeholder,
     indent_block,
-    insert_command_placeholders,
-    list_field_blocks,
+    insert_placeholders_in_new_command,
+    list_blocks_of_job_to_copy,
     read_comments_above,
 )
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TYPES = {bool: "boolean", int: "integer", float: "number"}
 
 
-def parse_template_parameters(given: Sequence[str]) -> dict[str, str]:
+def parse_new_template_parameters(given: Sequence[str]) -> dict[str, str]:
     """Parse texts such as `workers` and `lr=1e-4` into names and defaults; an empty default is the job's own value.
     Raises UserError."""
     found: dict[str, str] = {}
@@ -40,7 +40,7 @@ def parse_template_parameters(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def render_template_text(job: bytes, file: str, parameters: Mapping[str, str], head: str) -> str:
+def render_new_template_text(job: bytes, file: str, parameters: Mapping[str, str], head: str) -> str:
     """Write a template of a job after the text `head`; comments are kept, except those in a command that gets
     parameters.
 
@@ -54,20 +54,22 @@ def render_template_text(job: bytes, file: str, parameters: Mapping[str, str], h
     if fields.get("kind") != "TrainingJob" or "template" in fields:
         why = "is made from a template" if "template" in fields else "is no job"
         raise UserError(f"{file} {why}", "Name the spec of a job that is written out.")
-    of_field = {name for name in parameters if _is_field(name, parameters[name], document)}
+    of_field = {
+        name for name in parameters if _is_new_template_parameter_a_field(name, parameters[name], document)
+    }
     of_command = [name for name in parameters if name not in of_field]
     defaults = {
-        name: default or _find_own_value(document, name, name in of_field)
+        name: default or _find_value_of_new_template_parameter(document, name, name in of_field)
         for name, default in parameters.items()
     }
-    rows = "".join(f"  {name}: {_describe_parameter(text)}\n" for name, text in defaults.items())
-    about = [block for name, block in list_field_blocks(job.decode()) if name == "description"]
+    rows = "".join(f"  {name}: {_describe_new_template_parameter(text)}\n" for name, text in defaults.items())
+    about = [block for name, block in list_blocks_of_job_to_copy(job.decode()) if name == "description"]
     text = (
         f"{head}apiVersion: gangplan.dev/v1\nkind: JobTemplate\n"
         + "".join(f"{block.rstrip()}\n" for block in about)
         + (f"parameters:\n{rows}" if rows else "")
         + "job:\n"
-        + "".join(_list_job_blocks(job.decode().removeprefix("\ufeff"), document, of_command))
+        + "".join(_list_job_blocks_of_new_template(job.decode().removeprefix("\ufeff"), document, of_command))
     )
     for name in sorted(of_field):
         text = edit_field(text, file, ("job", name), f'"{format_parameter_placeholder(name)}"')
@@ -79,9 +81,9 @@ def render_template_text(job: bytes, file: str, parameters: Mapping[str, str], h
     return text
 
 
-def render_templated_job(job: bytes, name: str) -> str:
+def render_job_of_new_template(job: bytes, name: str) -> str:
     """Write the spec that makes the same job from the template, with the defaults of its parameters."""
-    blocks = dict(list_field_blocks(job.decode().removeprefix("\ufeff")))
+    blocks = dict(list_blocks_of_job_to_copy(job.decode().removeprefix("\ufeff")))
     own = "".join(
         f"{blocks[field].rstrip()}\n"
         for field in NOT_IN_JOB_TEMPLATE
@@ -90,7 +92,7 @@ def render_templated_job(job: bytes, name: str) -> str:
     return f"apiVersion: gangplan.dev/v1\nkind: TrainingJob\ntemplate: {name}\n{own}"
 
 
-def _is_field(name: str, default: str, document: Document) -> bool:
+def _is_new_template_parameter_a_field(name: str, default: str, document: Document) -> bool:
     """Return whether a parameter is a field of the job: one that it has, or gets with a default. Raises
     UserError."""
     if (
@@ -103,15 +105,15 @@ def _is_field(name: str, default: str, document: Document) -> bool:
     if name in document.value:
         return True
     known = {field.alias or key for key, field in TrainingJob.model_fields.items()}
-    return name in known and bool(default) and _find_flag(document, name) is None
+    return name in known and bool(default) and _find_flag_value_for_new_template(document, name) is None
 
 
-def _find_own_value(document: Document, name: str, is_field: bool) -> str:
+def _find_value_of_new_template_parameter(document: Document, name: str, is_field: bool) -> str:
     """Return the value that a parameter has in the job, as YAML. Raises UserError."""
     if is_field:
         text = document.text((name,)) or ""
         return format_scalar(text) if document.is_quoted((name,)) else text
-    found = _find_flag(document, name)
+    found = _find_flag_value_for_new_template(document, name)
     if found is None:
         raise UserError(
             f"--parameter {name} has no value: {document.file} has neither a field {name} nor --{name} in its command",
@@ -120,7 +122,7 @@ def _find_own_value(document: Document, name: str, is_field: bool) -> str:
     return found
 
 
-def _find_flag(document: Document, name: str) -> str | None:
+def _find_flag_value_for_new_template(document: Document, name: str) -> str | None:
     """Return the value of `--NAME` in the command, as YAML; None if it is not there or has none."""
     value = document.value.get("command")
     if isinstance(value, str):
@@ -135,7 +137,7 @@ def _find_flag(document: Document, name: str) -> str | None:
     return None
 
 
-def _describe_parameter(default: str) -> str:
+def _describe_new_template_parameter(default: str) -> str:
     """Return the declaration of a parameter, whose type is that of its default."""
     try:
         value: Any = read_value(default)
@@ -146,22 +148,22 @@ def _describe_parameter(default: str) -> str:
     return f"{{type: {_TYPES.get(type(value), 'string')}, default: {default}}}"
 
 
-def _list_job_blocks(text: str, document: Document, parameters: Sequence[str]) -> list[str]:
+def _list_job_blocks_of_new_template(text: str, document: Document, parameters: Sequence[str]) -> list[str]:
     found = []
-    for name, block in list_field_blocks(text):
+    for name, block in list_blocks_of_job_to_copy(text):
         if name in NOT_IN_JOB_TEMPLATE or name == "description":
             continue
         if name == "command" and parameters:
-            block = _insert_flags(block, document, parameters)
+            block = _insert_flags_in_new_template(block, document, parameters)
         found.append(indent_block(block))
     return found
 
 
-def _insert_flags(block: str, document: Document, parameters: Sequence[str]) -> str:
+def _insert_flags_in_new_template(block: str, document: Document, parameters: Sequence[str]) -> str:
     """Put placeholders into the command; in a command of one line, in place of the flags that it has."""
     value = document.value["command"]
     if not isinstance(value, str):
-        return insert_command_placeholders(block, document, parameters)
+        return insert_placeholders_in_new_command(block, document, parameters)
     for name in parameters:
         new = f"--{name}={format_parameter_placeholder(name)}"
         found = re.search(rf"(?<!\S)--{re.escape(name)}[= ]\S+", value)

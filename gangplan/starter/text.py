@@ -28,15 +28,17 @@ _WIDEST = 100
 def render_file_text(kind: str, values: Mapping[str, Any], root: Path | None, file: str) -> str:
     """Write the whole file: the schema for editors if the workspace has it, version, kind, and the values."""
     head = {"apiVersion": "gangplan.dev/v1", "kind": NEW_FILE_KINDS[kind]}
-    return (render_modeline(kind, root, file) if root else "") + render_block_text({**head, **values})
+    return (render_new_file_modeline(kind, root, file) if root else "") + render_block_text(
+        {**head, **values}
+    )
 
 
 def render_block_text(values: Mapping[str, Any], indent: str = "") -> str:
     """Write a mapping as block YAML; what fits on one line is written on one."""
-    return "".join(_render_field_entry(name, value, indent) for name, value in values.items())
+    return "".join(_render_new_file_field_entry(name, value, indent) for name, value in values.items())
 
 
-def render_modeline(kind: str, root: Path, file: str) -> str:
+def render_new_file_modeline(kind: str, root: Path, file: str) -> str:
     """Write the first line, which names the schema for editors; empty if the workspace has none."""
     for folder in _SCHEMAS:
         schema = root / folder / f"{NEW_FILE_FORMATS.get(kind, kind)}.json"
@@ -46,7 +48,7 @@ def render_modeline(kind: str, root: Path, file: str) -> str:
     return ""
 
 
-def _render_field_entry(name: str, value: Any, indent: str) -> str:
+def _render_new_file_field_entry(name: str, value: Any, indent: str) -> str:
     line = f"{indent}{format_scalar(name)}: {format_flow_yaml(value)}\n"
     if not isinstance(value, dict | list) or not value:
         return line
@@ -57,7 +59,7 @@ def _render_field_entry(name: str, value: Any, indent: str) -> str:
     if isinstance(value, dict):
         return f"{indent}{format_scalar(name)}:\n" + render_block_text(value, f"{indent}  ")
     if not holds_blocks:
-        if any(_render_literal_item(one, "") for one in inner):
+        if any(_render_new_file_literal_item(one, "") for one in inner):
             return f"{indent}{format_scalar(name)}:\n" + _render_list_items(value, indent)
         return (
             line
@@ -69,11 +71,12 @@ def _render_field_entry(name: str, value: Any, indent: str) -> str:
 
 def _render_list_items(values: list[Any], indent: str) -> str:
     return "".join(
-        _render_literal_item(one, indent) or f"{indent}  - {format_flow_yaml(one)}\n" for one in values
+        _render_new_file_literal_item(one, indent) or f"{indent}  - {format_flow_yaml(one)}\n"
+        for one in values
     )
 
 
-def _render_literal_item(value: Any, indent: str) -> str:
+def _render_new_file_literal_item(value: Any, indent: str) -> str:
     """Write a text of several lines as an entry that keeps them; empty if that is not possible."""
     if not isinstance(value, str) or "\n" not in value.rstrip("\n") or value.endswith("\n\n"):
         return ""

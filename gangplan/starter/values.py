@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.errors import UserError
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_document, load_objects
-from gangplan.source.scalars import NotFiniteError, parse_plain_scalar
+from gangplan.source.scalars import NotFiniteError, parse_plain_yaml_scalar
 from gangplan.spec.blocks import TEXT_PARENTS
 from gangplan.starter.fields import NewField
 
@@ -29,7 +29,7 @@ class WrittenScalar:
     text: str
 
 
-def build_nested_values(fields: Iterable[NewField], given: Mapping[str, FlagText]) -> NewFileValues:
+def build_new_file_values(fields: Iterable[NewField], given: Mapping[str, FlagText]) -> NewFileValues:
     """Return the values of a file from the texts of its flags; blocks are in the order of the fields.
 
     Raises UserError for a text that cannot be the value of its flag.
@@ -42,35 +42,39 @@ def build_nested_values(fields: Iterable[NewField], given: Mapping[str, FlagText
         block = values
         for name in field.path[:-1]:
             block = block.setdefault(name, {})
-        block[field.path[-1]] = value_of(field, text)
+        block[field.path[-1]] = parse_value_of_new_field(field, text)
     return values
 
 
-def value_of(field: NewField, given: FlagText) -> Any:
+def parse_value_of_new_field(field: NewField, given: FlagText) -> Any:
     """Return the value of one field. Raises UserError."""
     if isinstance(given, bool):
         return given
     texts = [given] if isinstance(given, str) else list(given or ())
     if field.path == ("command",):
-        return parse_command_text(texts[0])
+        return parse_command_of_new_job(texts[0])
     if field.shape == "value":
         is_block = "object" in field.types and texts[0].lstrip().startswith("{")
-        return (_parse_flag_block if is_block else _parse_flag_scalar)(field, texts[0])
+        return (_parse_new_field_block if is_block else _parse_new_field_scalar)(field, texts[0])
     if field.shape == "list":
         return [
-            _parse_flag_scalar(field, part.strip())
+            _parse_new_field_scalar(field, part.strip())
             for text in texts
             for part in _split_list_text(field, text)
         ]
     if field.shape == "blocks":
-        return [_parse_flag_block(field, text) for text in texts]
+        return [_parse_new_field_block(field, text) for text in texts]
     pairs = [
-        _parse_name_value_pair(field, part) for text in texts for part in _split_map_entries(field, text)
+        _parse_pair_answer_of_new_field(field, part)
+        for text in texts
+        for part in _split_map_entries(field, text)
     ]
     return {
-        name: (_parse_flag_scalar if field.shape == "map" or _is_text(field, text) else _parse_flag_block)(
-            field, text
-        )
+        name: (
+            _parse_new_field_scalar
+            if field.shape == "map" or _is_text(field, text)
+            else _parse_new_field_block
+        )(field, text)
         for name, text in pairs
     }
 
@@ -96,7 +100,7 @@ def has_commas(field: NewField) -> bool:
     return re.search(r"group|flags", field.flag) is not None
 
 
-def parse_command_text(text: str) -> list[str | int] | str:
+def parse_command_of_new_job(text: str) -> list[str | int] | str:
     """Parse a command into a list of words, as a shell would, or as YAML: [python, train.py].
 
     A text that is neither is returned unchanged.
@@ -124,7 +128,7 @@ def _parse_command_word(text: str) -> str | int:
     return int(text) if re.fullmatch(r"0|[1-9][0-9]{0,15}", text) else text
 
 
-def _parse_flag_scalar(field: NewField, text: str) -> Any:
+def _parse_new_field_scalar(field: NewField, text: str) -> Any:
     """Return a number or a truth value if the field takes one, else the text itself."""
     kinds = set(field.types)
     if field.path in TEXT_PARENTS:
@@ -132,7 +136,7 @@ def _parse_flag_scalar(field: NewField, text: str) -> Any:
     if kinds == {"string"} or ("string" in kinds and kinds & {"boolean"}):
         return text
     try:
-        value = parse_plain_scalar(text)
+        value = parse_plain_yaml_scalar(text)
     except NotFiniteError:
         return text
     if isinstance(value, bool):
@@ -140,7 +144,7 @@ def _parse_flag_scalar(field: NewField, text: str) -> Any:
     return value if isinstance(value, int | float) and kinds & _NUMBERS else text
 
 
-def _parse_name_value_pair(field: NewField, text: str) -> tuple[str, str]:
+def _parse_pair_answer_of_new_field(field: NewField, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         key, example = ("NAME", "VALUE")
@@ -156,7 +160,7 @@ def _parse_name_value_pair(field: NewField, text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def _parse_flag_block(field: NewField, text: str) -> Any:
+def _parse_new_field_block(field: NewField, text: str) -> Any:
     """Read a value written as YAML, such as {count: 4, cpu: 30}. Raises UserError."""
     try:
         documents = load_objects(f"value: {text}\n") if "\n" not in text else []

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gangplan.errors import UserError, build_refusal_error
+from gangplan.errors import UserError, build_os_refusal_error
 
 
 def list_existing_files(root: Path, files: Mapping[str, str]) -> list[str]:
@@ -25,7 +25,7 @@ def write_new_files(root: Path, files: Mapping[str, str]) -> None:
     folders_made: list[Path] = []
     try:
         for name, text in files.items():
-            _make_folder((root / name).parent, root, folders_made)
+            _make_folder_of_new_file((root / name).parent, root, folders_made)
             with (root / name).open("xb") as stream:
                 files_made.append(root / name)
                 stream.write(text.encode())
@@ -41,7 +41,7 @@ def write_new_files(root: Path, files: Mapping[str, str]) -> None:
                 f"{failed.filename} exists; nothing was written", "Choose another name."
             ) from None
         if isinstance(failed, OSError):
-            raise build_refusal_error(f"nothing was written: {failed.filename or root}", failed) from None
+            raise build_os_refusal_error(f"nothing was written: {failed.filename or root}", failed) from None
         raise
 
 
@@ -57,7 +57,7 @@ def replace_file(target: Path, data: bytes) -> None:
             aside.unlink()
 
 
-def _make_folder(folder: Path, root: Path, made: list[Path]) -> None:
+def _make_folder_of_new_file(folder: Path, root: Path, made: list[Path]) -> None:
     """Create a folder and those above it. Raises UserError.
 
     A link on the way below `root` could lead anywhere, so it is refused.

@@ -92,7 +92,10 @@ def find_prune_unit(path: str) -> str:
 
 def _load_sync_items(path: str, file: Path) -> Sequence[SyncItem]:
     bodies = load_objects(file.read_text(encoding="utf-8"))
-    return [SyncItem(path, index, body, wave_of(body), way_of(body)) for index, body in enumerate(bodies)]
+    return [
+        SyncItem(path, index, body, wave_of(body), determine_apply_method(body))
+        for index, body in enumerate(bodies)
+    ]
 
 
 def _build_sync_order_key(item: SyncItem) -> tuple[int, str, int]:
@@ -104,7 +107,7 @@ def wave_of(body: Body) -> int:
     return int(_read_object_annotations(body).get(syncing.ARGO_SYNC_WAVE) or 0)
 
 
-def way_of(body: Body) -> ApplyMethod:
+def determine_apply_method(body: Body) -> ApplyMethod:
     """Return how an object is applied, by its annotations for engines."""
     notes = _read_object_annotations(body)
     if notes.get(syncing.ARGO_HOOK) == syncing.SKIP_HOOK:

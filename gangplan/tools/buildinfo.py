@@ -46,29 +46,29 @@ def read_build_info(path: Path) -> BuildInfo | None:
         with content:
             if content[:2] == b"#!":
                 return None
-            return _find_build_info(content)
+            return _find_build_info_in_go_program(content)
 
 
-def _find_build_info(content: mmap.mmap) -> BuildInfo | None:
+def _find_build_info_in_go_program(content: mmap.mmap) -> BuildInfo | None:
     at = content.find(_MAGIC)
     while at >= 0:
-        if at % _ALIGNMENT == 0 and (lines := _read_module_lines(content, at)):
-            return _parse_module_lines(lines)
+        if at % _ALIGNMENT == 0 and (lines := _read_go_module_lines(content, at)):
+            return _parse_go_module_lines(lines)
         at = content.find(_MAGIC, at + 1)
     return None
 
 
-def _read_module_lines(content: mmap.mmap, at: int) -> str:
+def _read_go_module_lines(content: mmap.mmap, at: int) -> str:
     """Return the text after a header, or an empty one if this is not a header."""
     header = content[at : at + _HEADER_BYTES]
     if len(header) < _HEADER_BYTES or not header[15] & _INLINE_STRINGS:
         return ""
-    _, end = _read_varint_string(content, at + _HEADER_BYTES)  # the Go version
-    raw, _ = _read_varint_string(content, end)
+    _, end = _read_go_varint_string(content, at + _HEADER_BYTES)  # the Go version
+    raw, _ = _read_go_varint_string(content, end)
     return raw[_MARK_BYTES:-_MARK_BYTES].decode("utf-8", "replace")
 
 
-def _read_varint_string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
+def _read_go_varint_string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
     """Read a string that follows its length (a base-128 varint); return it and the position after it."""
     length = 0
     for position, byte in enumerate(content[at : at + _MAX_LENGTH_BYTES]):
@@ -79,7 +79,7 @@ def _read_varint_string(content: mmap.mmap, at: int) -> tuple[bytes, int]:
     return b"", at
 
 
-def _parse_module_lines(lines: str) -> BuildInfo | None:
+def _parse_go_module_lines(lines: str) -> BuildInfo | None:
     """Parse tab-separated lines: `path P`, `mod M V SUM`, `dep M V SUM` and `=> M V SUM`."""
     package = main = last = ""
     versions: dict[str, str] = {}

@@ -39,12 +39,12 @@ _MAX_PROGRAM_BYTES = 256 << 20
 _CHUNK_BYTES = 1 << 16
 
 
-def download_program(archive: Archive, name: str, folder: Path) -> Path:
+def fetch_tool_executable(archive: Archive, name: str, folder: Path) -> Path:
     """Download and verify an archive, unpack its member `name` into `folder`, and return the executable file.
 
     Raises ToolError.
     """
-    content = _fetch_release_archive(archive.url)
+    content = _fetch_tool_release_archive(archive.url)
     digest = hashlib.sha256(content).hexdigest()
     if digest != archive.sha256:
         raise ToolError(
@@ -60,8 +60,8 @@ def download_program(archive: Archive, name: str, folder: Path) -> Path:
     return target
 
 
-def _fetch_release_archive(url: str) -> bytes:
-    response = _open_url_with_timeout(url)
+def _fetch_tool_release_archive(url: str) -> bytes:
+    response = _open_download_url_with_timeout(url)
     deadline = time.monotonic() + TRANSFER_TIMEOUT_S
     content = bytearray()
     try:
@@ -77,7 +77,7 @@ def _fetch_release_archive(url: str) -> bytes:
     return bytes(content)
 
 
-def _open_url_with_timeout(url: str) -> IO[bytes]:
+def _open_download_url_with_timeout(url: str) -> IO[bytes]:
     """Return the answer to a request once it begins. Raises ToolError after a few seconds at most."""
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 

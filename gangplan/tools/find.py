@@ -13,7 +13,7 @@ from typing import Literal
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
 from gangplan.tools.pins import Tool
-from gangplan.tools.versions import find_cache_root, version_of
+from gangplan.tools.versions import find_tool_cache_root, version_of
 
 ToolOrigin = Literal["override", "PATH", "cache"]
 
@@ -81,7 +81,7 @@ def find_tool(tool: Tool) -> FoundTool | None:
     return search_tool(tool).found
 
 
-def require(tool: Tool) -> FoundTool:
+def find_required_tool(tool: Tool) -> FoundTool:
     """Return the program to use. Raises ToolError that lists what was tried and says how to get one."""
     outcome = search_tool(tool)
     if outcome.found is None:
@@ -91,10 +91,10 @@ def require(tool: Tool) -> FoundTool:
 
 def build_cached_path(tool: Tool) -> Path:
     """Return the path of the pinned version in the tool cache, whether it is there or not."""
-    return find_cache_root() / tool.name / tool.version / tool.name
+    return find_tool_cache_root() / tool.name / tool.version / tool.name
 
 
-def find_on_path(name: str) -> Iterator[Path]:
+def find_executables_on_path(name: str) -> Iterator[Path]:
     """Yield every executable of this name on PATH, in order, each real file once."""
     seen: set[str] = set()
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -108,7 +108,7 @@ def find_on_path(name: str) -> Iterator[Path]:
 
 
 def _list_tool_candidates(tool: Tool) -> Iterator[tuple[Path, ToolOrigin]]:
-    for path in find_on_path(tool.name):
+    for path in find_executables_on_path(tool.name):
         yield path, "PATH"
     cached = build_cached_path(tool)
     if os.path.isfile(cached):  # not is_file(), which raises if a folder may not be entered

@@ -39,7 +39,9 @@ class PullRequest:
     token: str
 
 
-def pull_request_of(environment: Mapping[str, str], given: Mapping[str, str | None]) -> PullRequest:
+def find_pull_request_of_ci_job(
+    environment: Mapping[str, str], given: Mapping[str, str | None]
+) -> PullRequest:
     """Return the pull request of a CI job, from what is `given` and, for the rest, the forge's variables.
 
     `given` has forge, api, repository and number. Raises UserError for a missing or invalid one.
@@ -73,7 +75,7 @@ def pull_request_of(environment: Mapping[str, str], given: Mapping[str, str | No
     return PullRequest(forge, api.rstrip("/"), repository, int(number), token)
 
 
-def write_pull_comment(where: PullRequest, text: str) -> bool:
+def write_pull_request_comment(where: PullRequest, text: str) -> bool:
     """Write the comment, or update the earlier one; return whether it is new. Raises ToolError."""
     mark = text.split("\n", 1)[0].strip()
     if not _MARK.fullmatch(mark):
@@ -81,14 +83,16 @@ def write_pull_comment(where: PullRequest, text: str) -> bool:
         text = f"{mark}\n{text}"
     if len(text) > _MOST[where.forge]:
         text = text[: _MOST[where.forge] - len(_SHORTENED)] + _SHORTENED
-    for one in _list_pull_comments(where):
-        if str(one.get("body", "")).startswith(mark) and _update_pull_comment(where, int(one["id"]), text):
+    for one in _list_pull_request_comments(where):
+        if str(one.get("body", "")).startswith(mark) and _edit_pull_request_comment(
+            where, int(one["id"]), text
+        ):
             return False
     _call_forge_api(where, "POST", _build_comments_path(where), {"body": text})
     return True
 
 
-def _update_pull_comment(where: PullRequest, id: int, text: str) -> bool:
+def _edit_pull_request_comment(where: PullRequest, id: int, text: str) -> bool:
     """Update a comment and return whether that was allowed; another user's comment may have the same mark."""
     path = (
         f"/repos/{where.repository}/issues/comments/{id}"
@@ -102,7 +106,7 @@ def _update_pull_comment(where: PullRequest, id: int, text: str) -> bool:
     return True
 
 
-def _list_pull_comments(where: PullRequest) -> Iterator[dict[str, Any]]:
+def _list_pull_request_comments(where: PullRequest) -> Iterator[dict[str, Any]]:
     for page in range(1, _PAGES + 1):
         found = _call_forge_api(where, "GET", f"{_build_comments_path(where)}?per_page={_PAGE}&page={page}")
         yield from found

@@ -74,7 +74,7 @@ def history_of(root: Path, folder: str) -> dict[str, list[FileEvent]]:
     return found
 
 
-def read_removed_texts(root: Path, folder: str, removed: Mapping[str, FileEvent]) -> dict[str, str]:
+def read_texts_removed_from_git(root: Path, folder: str, removed: Mapping[str, FileEvent]) -> dict[str, str]:
     """Return the texts of files below `folder` before the commits that removed them, by path in it."""
     if not removed:
         return {}
@@ -155,7 +155,7 @@ def _read_git_blobs(root: Path, names: list[bytes]) -> list[bytes | None]:
     return found
 
 
-def find_folder_in_repository(folder: Path) -> str | None:
+def find_folder_in_git_repository(folder: Path) -> str | None:
     """Return the path of a folder inside its repository (`ml/jobs`), empty at the top.
 
     None outside of any repository, or without git. Raises ToolError where Git refuses to answer, such as in a
@@ -170,7 +170,7 @@ def find_folder_in_repository(folder: Path) -> str | None:
     return None if done.returncode else done.stdout.decode("utf-8", "replace").strip().strip("/")
 
 
-def find_origin_url(folder: Path) -> str:
+def find_git_origin_url(folder: Path) -> str:
     """Return the URL of the remote `origin` of a folder's repository, without a password.
 
     Empty without such a remote. Raises ToolError without git.

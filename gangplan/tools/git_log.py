@@ -24,7 +24,7 @@ class FileChange:
     blob: str
 
 
-def list_file_changes(root: Path, *folders: str) -> Iterator[FileChange]:
+def list_file_changes_in_git_log(root: Path, *folders: str) -> Iterator[FileChange]:
     """Yield every change of files below some folders (paths from `root`) on the branch of HEAD, oldest first.
 
     Only first parents are followed, so the changes of a merge request appear with its merge. Raises UserError

@@ -119,7 +119,7 @@ class Kubeconform:
             if file.suffix.lower() not in _ENDINGS or not file.is_file():
                 raise ToolError(f"nothing was checked in {file}: it is not a YAML or JSON file")
         verdicts: list[KubeconformVerdict] = []
-        for batch in _split_files_into_batches(files):
+        for batch in _split_files_into_kubeconform_calls(files):
             verdicts += self._check_batch(batch, schemas.resolve(), strict, timeout_s)
         judged = {verdict.file for verdict in verdicts}
         for file in files:
@@ -150,7 +150,7 @@ class Kubeconform:
             # An empty document, such as the one before a leading `---`, has no status.
             if result.get("status"):
                 file = by_name.get(str(result.get("filename")), Path(str(result.get("filename"))))
-                verdicts.append(_build_kubeconform_verdict(result, file, counts[file], schemas))
+                verdicts.append(_parse_kubeconform_result(result, file, counts[file], schemas))
                 counts[file] += 1
         if (done.returncode == 1) != any(verdict.status != "valid" for verdict in verdicts):
             raise ToolError(
@@ -183,7 +183,7 @@ def _build_schema_location(schemas: Path) -> str:
     return str(schemas).replace("{{", '{{"{{"}}') + "/" + FILE_TEMPLATE
 
 
-def _split_files_into_batches(files: Sequence[Path]) -> Iterator[list[Path]]:
+def _split_files_into_kubeconform_calls(files: Sequence[Path]) -> Iterator[list[Path]]:
     """Split a list of files so that the arguments of each call fit."""
     batch: list[Path] = []
     size = 0
@@ -208,7 +208,7 @@ def _parse_kubeconform_output(stdout: bytes, stderr: str) -> list[dict[str, Any]
     raise ToolError(f"kubeconform did not print its JSON output: {join_first_lines(stderr)}")
 
 
-def _build_kubeconform_verdict(
+def _parse_kubeconform_result(
     result: dict[str, Any], file: Path, document: int, schemas: Path
 ) -> KubeconformVerdict:
     api_version, kind = str(result.get("version", "")), str(result.get("kind", ""))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gangplan.errors import ToolError, UserError
 from gangplan.records import dataclass
-from gangplan.tools.find import find_on_path, search_tool
+from gangplan.tools.find import find_executables_on_path, search_tool
 from gangplan.tools.pins import KUSTOMIZE_TOOL
 from gangplan.tools.run import GO_ENVIRONMENT, run_program
-from gangplan.tools.versions import ask_kubectl_kustomize
+from gangplan.tools.versions import ask_kubectl_for_kustomize_version
 
 #: The oldest kubectl engine accepted: kustomize 5 (kubectl 1.27) dropped and renamed fields of version 4.
 _OLDEST_EMBEDDED_MAJOR = 5
@@ -64,11 +64,13 @@ class KustomizeEngine:
         if done.returncode == 0:
             return done.stdout
         # Imported here, so that only a failure pays for compiling its patterns.
-        from gangplan.tools.kustomize_errors import find_kustomize_cause
+        from gangplan.tools.kustomize_errors import find_cause_in_kustomize_stderr
 
         by_hand = f"to see it by hand: {' '.join(self.command)} {directory}"
         raise OverlayError(
-            f"{directory}: {self.name} cannot build it", find_kustomize_cause(done.stderr, folder), by_hand
+            f"{directory}: {self.name} cannot build it",
+            find_cause_in_kustomize_stderr(done.stderr, folder),
+            by_hand,
         )
 
 
@@ -93,9 +95,9 @@ def require_engine() -> KustomizeEngine:
 
 
 def _find_kubectl_kustomize() -> KustomizeEngine | None:
-    for path in find_on_path("kubectl"):
+    for path in find_executables_on_path("kubectl"):
         try:
-            version = ask_kubectl_kustomize(path)
+            version = ask_kubectl_for_kustomize_version(path)
         except ToolError:
             continue
         if version and int(version.split(".")[0]) >= _OLDEST_EMBEDDED_MAJOR:

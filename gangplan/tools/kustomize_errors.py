@@ -47,10 +47,10 @@ _PLAIN = (
 )
 
 
-def find_kustomize_cause(stderr: str, folder: Path) -> str:
+def find_cause_in_kustomize_stderr(stderr: str, folder: Path) -> str:
     """Return the innermost cause on one line, with paths relative to `folder`; never an empty string."""
-    text, where = _extract_kustomize_error(stderr), ""
-    while (inner := _strip_error_layer(text)) is not None:
+    text, where = _extract_error_from_kustomize_stderr(stderr), ""
+    while (inner := _strip_layer_of_kustomize_error(text)) is not None:
         text, found = inner
         where = found or where
     for pattern, plain in _PLAIN:
@@ -71,7 +71,7 @@ def _make_overlay_paths_relative(text: str, root: Path) -> str:
     return text.replace(f"{root.parent}/", "../") if root.parent.name else text
 
 
-def _extract_kustomize_error(stderr: str) -> str:
+def _extract_error_from_kustomize_stderr(stderr: str) -> str:
     """Return the error itself, without deprecation warnings, the word `Error` or a surrounding log line."""
     text = "\n".join(line for line in stderr.splitlines() if not line.startswith("# Warning:")).strip()
     if logged := _LOGGED.search(text):
@@ -84,7 +84,7 @@ def _extract_kustomize_error(stderr: str) -> str:
     return _PREFIX.sub("", text)
 
 
-def _strip_error_layer(text: str) -> tuple[str, str] | None:
+def _strip_layer_of_kustomize_error(text: str) -> tuple[str, str] | None:
     """Strip one layer: return its content and the file that it names, or None at the core."""
     if both := _BOTH.fullmatch(text):
         # The second guess says only that the path is not a folder, unless it is one.

@@ -16,7 +16,9 @@ from gangplan.errors import ToolError
 ProgramProcess = subprocess.Popen[bytes]
 
 
-def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> ProgramProcess:
+def start_long_running_subprocess(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+) -> ProgramProcess:
     """Start a program as leader of a new session, with `env` as its whole environment, and pipe its output.
 
     Its input is a pipe that ends when this process does, however that ends.
@@ -36,7 +38,7 @@ def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> 
         raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
 
 
-def marked(mark: str) -> list[int]:
+def list_processes_with_variable(mark: str) -> list[int]:
     """Return the other live processes of this machine whose environment has `mark` (NAME=VALUE).
 
     Empty on a system without /proc.
@@ -50,7 +52,7 @@ def marked(mark: str) -> list[int]:
     return [one for one in found if one != os.getpid()]
 
 
-def end_programs(programs: Sequence[ProgramProcess], mark: str) -> bool:
+def end_long_running_subprocesses(programs: Sequence[ProgramProcess], mark: str) -> bool:
     """End programs; return whether they and all marked processes ended.
 
     A byte in their input asks them to end, and gives them ten seconds to end theirs. Then they and all marked
@@ -69,7 +71,7 @@ def end_programs(programs: Sequence[ProgramProcess], mark: str) -> bool:
     while True:
         for one in programs:
             one.kill()
-        left = marked(mark)
+        left = list_processes_with_variable(mark)
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

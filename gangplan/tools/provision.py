@@ -17,10 +17,10 @@ from pathlib import Path
 
 from gangplan.errors import ToolError
 from gangplan.tools import download
-from gangplan.tools.find import FoundTool, build_cached_path, find_on_path, find_tool
+from gangplan.tools.find import FoundTool, build_cached_path, find_executables_on_path, find_tool
 from gangplan.tools.pins import Tool, detect_platform
 from gangplan.tools.run import run_program
-from gangplan.tools.versions import ask_tool_version, find_cache_root, version_of
+from gangplan.tools.versions import ask_tool_version, find_tool_cache_root, version_of
 
 #: Both builds together take 35 s on two cores with a cold cache; ten times that means a machine in trouble.
 _BUILD_TIMEOUT_S = 600.0
@@ -49,22 +49,25 @@ def is_offline() -> bool:
 
 
 def ensure(tool: Tool, report: ReportProgress = _ignore_progress) -> FoundTool:
-    """Return the program to use, and install it if none is found. Raises ToolError as `install`."""
-    return find_tool(tool) or install(tool, report)
+    """Return the program to use, and install it if none is found.
+
+    Raises ToolError as `install_pinned_tool`.
+    """
+    return find_tool(tool) or install_pinned_tool(tool, report)
 
 
-def install(tool: Tool, report: ReportProgress = _ignore_progress) -> FoundTool:
+def install_pinned_tool(tool: Tool, report: ReportProgress = _ignore_progress) -> FoundTool:
     """Install the pinned version into the tool cache unless it is there; `report` gets a line for each step.
 
     Raises ToolError that lists what was tried and why each attempt failed.
     """
     target = build_cached_path(tool)
     try:
-        with _hold_install_lock(tool, report):
+        with _lock_tool_installation(tool, report):
             # The previous holder of the lock may have installed it.
             if target.is_file() and version_of(tool, target) == tool.version:
                 return FoundTool(tool, target, tool.version, "cache")
-            return _try_install_methods(tool, target, report)
+            return _try_tool_install_methods(tool, target, report)
     except OSError as error:
         raise ToolError(
             f"{tool.name} {tool.version} cannot be installed into {target.parent}: {error.strerror or error}",
@@ -72,23 +75,23 @@ def install(tool: Tool, report: ReportProgress = _ignore_progress) -> FoundTool:
         ) from error
 
 
-def _try_install_methods(tool: Tool, target: Path, report: ReportProgress) -> FoundTool:
+def _try_tool_install_methods(tool: Tool, target: Path, report: ReportProgress) -> FoundTool:
     """Try each way in turn, in a work folder on the cache's file system, while holding the lock."""
     if is_offline():
-        raise _build_install_error(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
+        raise _build_tool_install_error(tool, ["GANGPLAN_OFFLINE is set: nothing was tried"])
     failures: list[str] = []
     for way in (_fetch_tool_from_archive, _build_tool_from_source):
-        with _create_work_folder(tool) as folder:
+        with _create_tool_install_folder(tool) as folder:
             try:
                 program = way(tool, folder, report)
-                _check_installed_version(tool, program)
+                _check_installed_tool_version(tool, program)
             except ToolError as error:
                 failures.append(error.message)
                 report(f"{tool.name}: {error.message}")
                 continue
-            _move_program_into_place(program, target)
+            _place_tool_in_cache(program, target)
             return FoundTool(tool, target, tool.version, "cache")
-    raise _build_install_error(tool, failures)
+    raise _build_tool_install_error(tool, failures)
 
 
 def _fetch_tool_from_archive(tool: Tool, folder: Path, report: ReportProgress) -> Path:
@@ -96,11 +99,11 @@ def _fetch_tool_from_archive(tool: Tool, folder: Path, report: ReportProgress) -
     if archive is None:
         raise ToolError(f"no release archive is known for {'/'.join(detect_platform())}")
     report(f"{tool.name}: downloading {archive.url}")
-    return download.download_program(archive, tool.name, folder)
+    return download.fetch_tool_executable(archive, tool.name, folder)
 
 
 def _build_tool_from_source(tool: Tool, folder: Path, report: ReportProgress) -> Path:
-    go = next(find_on_path("go"), None)
+    go = next(find_executables_on_path("go"), None)
     if go is None:
         raise ToolError("go is not on PATH, so it cannot be built")
     module = f"{tool.package}@v{tool.version}"
@@ -112,7 +115,7 @@ def _build_tool_from_source(tool: Tool, folder: Path, report: ReportProgress) ->
     return folder / tool.name
 
 
-def _check_installed_version(tool: Tool, program: Path) -> None:
+def _check_installed_tool_version(tool: Tool, program: Path) -> None:
     """Raise ToolError unless the result is a program of the pinned version."""
     if not program.is_file():
         raise ToolError(f"{program.name} was not made")
@@ -121,7 +124,7 @@ def _check_installed_version(tool: Tool, program: Path) -> None:
         raise ToolError(f"{program.name} says it is version {version}, not {tool.version}")
 
 
-def _move_program_into_place(program: Path, target: Path) -> None:
+def _place_tool_in_cache(program: Path, target: Path) -> None:
     """Put a program in its place atomically: a kill or a power cut leaves all of it or nothing."""
     program.chmod(0o755)
     with program.open("rb") as file:
@@ -130,7 +133,7 @@ def _move_program_into_place(program: Path, target: Path) -> None:
     os.replace(program, target)
 
 
-def _build_install_error(tool: Tool, reasons: list[str]) -> ToolError:
+def _build_tool_install_error(tool: Tool, reasons: list[str]) -> ToolError:
     tried = "; ".join(reasons)
     return ToolError(
         f"{tool.name} {tool.version} cannot be installed: {tried}",
@@ -139,9 +142,9 @@ def _build_install_error(tool: Tool, reasons: list[str]) -> ToolError:
 
 
 @contextlib.contextmanager
-def _create_work_folder(tool: Tool) -> Iterator[Path]:
+def _create_tool_install_folder(tool: Tool) -> Iterator[Path]:
     """Yield a folder on the cache's own file system, so that a rename suffices; remove it in any case."""
-    parent = find_cache_root() / "work" / f"{tool.name}-{tool.version}"
+    parent = find_tool_cache_root() / "work" / f"{tool.name}-{tool.version}"
     # We hold the lock, so anything here was left by an installation that was killed.
     shutil.rmtree(parent, ignore_errors=True)
     parent.mkdir(parents=True)
@@ -153,12 +156,12 @@ def _create_work_folder(tool: Tool) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _hold_install_lock(tool: Tool, report: ReportProgress) -> Iterator[None]:
+def _lock_tool_installation(tool: Tool, report: ReportProgress) -> Iterator[None]:
     """Hold the lock of one program at one version; the kernel releases it if the holder dies.
 
     Raises ToolError if another process holds it for too long.
     """
-    file = find_cache_root() / "locks" / f"{tool.name}-{tool.version}"
+    file = find_tool_cache_root() / "locks" / f"{tool.name}-{tool.version}"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as handle:
         deadline = time.monotonic() + _LOCK_TIMEOUT_S

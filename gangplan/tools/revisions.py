@@ -52,7 +52,7 @@ class Listing:
     unread: tuple[str, ...] = ()
 
 
-def revision_of(root: Path, asked: str) -> Revision:
+def resolve_git_revision(root: Path, asked: str) -> Revision:
     """Return the merge base of HEAD and a revision, or for `REF..` the revision itself.
 
     Raises UserError for an unknown revision or if there is no merge base (exit 2), ToolError without Git
@@ -109,7 +109,7 @@ def list_commit_files(root: Path, commit: str, folders: Sequence[str]) -> Listin
     return Listing(files, tuple(sorted(unread)))
 
 
-def list_possibly_changed_files(root: Path, commit: str, folder: str) -> set[str]:
+def list_possibly_changed_git_files(root: Path, commit: str, folder: str) -> set[str]:
     """Return the tracked files below a folder of a workspace that may differ from a commit. Raises ToolError.
 
     Git answers from its index, by sizes and times, and reads next to no file. Files that it does not look
@@ -131,7 +131,7 @@ def _is_inside(path: str) -> bool:
     return all(part not in ("", ".", "..") for part in path.split("/"))
 
 
-def read_blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
+def read_git_blobs_by_id(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
     """Return the contents of blobs by id, read by one process. Raises ToolError for a missing one."""
     wanted = sorted(set(ids))
     if not wanted:
@@ -154,7 +154,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> dict[str, bytes]:
     return found
 
 
-def compute_blob_id(data: bytes, like: str) -> str:
+def compute_git_blob_id(data: bytes, like: str) -> str:
     """Return Git's blob id of contents, with the hash function of the id `like` (SHA-1 or SHA-256)."""
     digest = hashlib.sha1(usedforsecurity=False) if len(like) == 40 else hashlib.sha256()
     digest.update(b"blob %d\0" % len(data))
@@ -162,7 +162,7 @@ def compute_blob_id(data: bytes, like: str) -> str:
     return digest.hexdigest()
 
 
-def list_unmerged_files(root: Path) -> dict[str, tuple[int, ...]]:
+def list_unmerged_files_in_git_index(root: Path) -> dict[str, tuple[int, ...]]:
     """Return the unmerged files of a workspace, with their stages in the index (1 base, 2 ours, 3 theirs)."""
     listed = _run_git_command(root, "ls-files", "-u", "-z").stdout
     found: dict[str, list[int]] = {}
@@ -174,7 +174,9 @@ def list_unmerged_files(root: Path) -> dict[str, tuple[int, ...]]:
     return {path: tuple(stages) for path, stages in found.items()}
 
 
-def merge_texts(root: Path, own: bytes | None, base: bytes | None, theirs: bytes | None) -> bytes | None:
+def merge_texts_with_git(
+    root: Path, own: bytes | None, base: bytes | None, theirs: bytes | None
+) -> bytes | None:
     """Return a file that both sides of a merge changed, as Git joins it; None if it stops."""
     if own is None or base is None or theirs is None:
         return None
@@ -187,7 +189,7 @@ def merge_texts(root: Path, own: bytes | None, base: bytes | None, theirs: bytes
     return None if done.returncode else done.stdout
 
 
-def find_merge_parents(root: Path) -> tuple[str, ...]:
+def find_git_merge_parents(root: Path) -> tuple[str, ...]:
     """Return both parents of the merge in progress, or else of HEAD; empty if HEAD is not a merge."""
     for pair in (("HEAD", "MERGE_HEAD"), ("HEAD^1", "HEAD^2")):
         found = [

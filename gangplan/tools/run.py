@@ -80,25 +80,26 @@ def run_program(
     command = [str(part) for part in argv]
     name = Path(command[0]).name
     process: subprocess.Popen[bytes] | None = None
-    with _open_program_input(input) as stdin, contextlib.ExitStack() as open_pipes:
+    with _open_subprocess_stdin(input) as stdin, contextlib.ExitStack() as open_pipes:
         try:
             with _delay_interrupts():
                 process = open_pipes.enter_context(
-                    _start_program_session(command, name, stdin=stdin, cwd=cwd, env=env)
+                    _start_subprocess_session(command, name, stdin=stdin, cwd=cwd, env=env)
                 )
-            stdout, raw = _collect_program_output(process, name, timeout_s)
+            stdout, raw = _collect_subprocess_output(process, name, timeout_s)
         except BaseException as error:
             # An interrupt reaches only us: the program has its own session, and would go on.
             if process is not None:
-                _end_process_group(process)
+                _end_subprocess_group(process)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             raise ToolError(
-                f"{_format_pasteable_command(command)} did not end within {timeout_s:g} s and was stopped",
-                f"try it by hand: {_format_pasteable_command(command)}",
+                f"{_format_pasteable_subprocess_command(command)} did not end within {timeout_s:g} s"
+                " and was stopped",
+                f"try it by hand: {_format_pasteable_subprocess_command(command)}",
             ) from None
     done = CompletedProgram(stdout, raw.decode("utf-8", "replace"), process.returncode)
-    _check_exit_status(done, command, name, ok)
+    _check_subprocess_exit_status(done, command, name, ok)
     return done
 
 
@@ -127,7 +128,7 @@ def _delay_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _open_program_input(data: bytes | None) -> Iterator[int | IO[bytes]]:
+def _open_subprocess_stdin(data: bytes | None) -> Iterator[int | IO[bytes]]:
     """Yield the standard input of a program, as a file.
 
     With a time limit, a second call of `communicate` no longer feeds a pipe (CPython 3.11,
@@ -142,7 +143,7 @@ def _open_program_input(data: bytes | None) -> Iterator[int | IO[bytes]]:
         yield file
 
 
-def _collect_program_output(
+def _collect_subprocess_output(
     process: subprocess.Popen[bytes], name: str, timeout_s: float
 ) -> tuple[bytes, bytes]:
     """Return everything that a program writes until it ends.
@@ -161,7 +162,7 @@ def _collect_program_output(
                 raise
 
 
-def _start_program_session(
+def _start_subprocess_session(
     command: list[str],
     name: str,
     *,
@@ -200,7 +201,7 @@ def _build_program_environment(extra: Mapping[str, str] | None) -> dict[str, str
     return {**kept, **_LOCALE, **(extra or {})}
 
 
-def _end_process_group(process: subprocess.Popen[bytes]) -> None:
+def _end_subprocess_group(process: subprocess.Popen[bytes]) -> None:
     """End the whole process group, with SIGTERM first, and close the pipes, which others may hold open."""
     for ending in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -213,7 +214,9 @@ def _end_process_group(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
 
 
-def _check_exit_status(done: CompletedProgram, command: list[str], name: str, ok: Container[int]) -> None:
+def _check_subprocess_exit_status(
+    done: CompletedProgram, command: list[str], name: str, ok: Container[int]
+) -> None:
     """Raise ToolError unless the program ended by itself with an expected exit code."""
     if done.returncode < 0:
         ending = _format_signal_name(-done.returncode)
@@ -224,7 +227,7 @@ def _check_exit_status(done: CompletedProgram, command: list[str], name: str, ok
         raise ToolError(
             f"{name} crashed: {panic.group()}",
             f"this is a bug of {name} or of what it was given; to see all of it:"
-            f" {_format_pasteable_command(command)}",
+            f" {_format_pasteable_subprocess_command(command)}",
         )
     if done.returncode not in ok:
         raise ToolError(f"{name} failed with exit code {done.returncode}: {join_first_lines(done.stderr)}")
@@ -237,7 +240,7 @@ def _format_signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _format_pasteable_command(command: list[str]) -> str:
+def _format_pasteable_subprocess_command(command: list[str]) -> str:
     """Return a command in a form to paste, shortened if it is too long to read."""
     import shlex
 

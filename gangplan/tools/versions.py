@@ -30,17 +30,17 @@ _FORMAT = 1
 Probe = Callable[[Path, BuildInfo | None], str | None]
 
 
-def find_cache_root() -> Path:
+def find_tool_cache_root() -> Path:
     """Return the tool cache: $GANGPLAN_TOOL_CACHE, else gangplan/tools in the user's cache folder."""
     if chosen := os.environ.get("GANGPLAN_TOOL_CACHE"):
         return Path(chosen).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     # The XDG base directory specification says that a relative path is ignored here.
-    root = Path(base) if base and os.path.isabs(base) else _find_user_home() / ".cache"
+    root = Path(base) if base and os.path.isabs(base) else _find_user_home_for_tool_cache() / ".cache"
     return root / "gangplan" / "tools"
 
 
-def _find_user_home() -> Path:
+def _find_user_home_for_tool_cache() -> Path:
     """Return the user's home, or a path that cannot contain anything: in containers, users may lack one.
 
     In a shared folder such as /tmp, another user of the machine could place a program first.
@@ -53,7 +53,7 @@ def _find_user_home() -> Path:
 
 def version_of(tool: Tool, path: Path) -> str | None:
     """Return a version such as `5.8.1`, or None without one. Raises ToolError if the program cannot run."""
-    return remembered(path, lambda path, info: _read_tool_version(tool, path, info))
+    return recall_tool_version(path, lambda path, info: _read_tool_version(tool, path, info))
 
 
 def ask_tool_version(tool: Tool, path: Path) -> str | None:
@@ -69,7 +69,7 @@ def _read_tool_version(tool: Tool, path: Path, info: BuildInfo | None) -> str | 
     )
 
 
-def ask_kubectl_kustomize(path: Path) -> str | None:
+def ask_kubectl_for_kustomize_version(path: Path) -> str | None:
     """Return the version of kustomize in kubectl, or None without one. Raises ToolError if it cannot run."""
 
     def probe(path: Path, _: BuildInfo | None) -> str | None:
@@ -79,14 +79,14 @@ def ask_kubectl_kustomize(path: Path) -> str | None:
         except (ValueError, KeyError, TypeError):
             return None
 
-    return remembered(path, probe)
+    return recall_tool_version(path, probe)
 
 
 def _read_program_output(path: Path, *arguments: str) -> str:
     return run_program([path, *arguments], timeout_s=_TIMEOUT_S).stdout.decode("utf-8", "replace")
 
 
-def remembered(path: Path, probe: Probe) -> str | None:
+def recall_tool_version(path: Path, probe: Probe) -> str | None:
     """Return what `probe` says about a program, from memory until its size, inode or time of change differs.
 
     Only Go binaries are remembered: a script or the shim of a version manager may start another program
@@ -96,7 +96,7 @@ def remembered(path: Path, probe: Probe) -> str | None:
         real = path.resolve(strict=True)
         status = real.stat()
         stamp = [status.st_mtime_ns, status.st_size, status.st_ino]
-        memory = _load_remembered_versions()
+        memory = _load_remembered_tool_versions()
         known = memory.get(str(real))
         if isinstance(known, list) and known[:-1] == stamp and isinstance(known[-1], str):
             return known[-1]
@@ -105,15 +105,15 @@ def remembered(path: Path, probe: Probe) -> str | None:
         raise ToolError(f"{path} cannot be read: {error.strerror}") from error
     version = probe(path, info)
     if info and version:
-        _store_remembered_versions({**memory, str(real): [*stamp, version]})
+        _store_remembered_tool_versions({**memory, str(real): [*stamp, version]})
     return version
 
 
 def _build_versions_path() -> Path:
-    return find_cache_root() / "versions.json"
+    return find_tool_cache_root() / "versions.json"
 
 
-def _load_remembered_versions() -> dict[str, Any]:
+def _load_remembered_tool_versions() -> dict[str, Any]:
     """Return the remembered versions; a missing, unreadable or damaged file counts as empty."""
     try:
         content = json.loads(_build_versions_path().read_bytes())
@@ -125,7 +125,7 @@ def _load_remembered_versions() -> dict[str, Any]:
     return programs if isinstance(programs, dict) else {}
 
 
-def _store_remembered_versions(programs: dict[str, Any]) -> None:
+def _store_remembered_tool_versions(programs: dict[str, Any]) -> None:
     """Replace the memory atomically; without a writable cache, programs are asked again next time."""
     kept = dict(list(programs.items())[-_MAX_REMEMBERED:])
     file = _build_versions_path()

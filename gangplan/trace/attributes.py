@@ -28,7 +28,7 @@ MODEL = CauseTable(
 )
 
 
-def find_attribute_causes(context: TraceContext, holder: object, name: str) -> list[Cause]:
+def trace_attribute_causes(context: TraceContext, holder: object, name: str) -> list[Cause]:
     """Return the causes of an attribute of the model; none if its object is not a job and it has no row."""
     if found := MODEL.find((type(holder).__name__, name)):
         return list(found[0](context, found[1]))

@@ -56,7 +56,7 @@ def mark_indirect(causes: Iterable[Cause]) -> list[Cause]:
     return [cause.aside() for cause in causes]
 
 
-def trace_of(causes: Iterable[Cause], home: Location) -> Trace:
+def build_trace_from_causes(causes: Iterable[Cause], home: Location) -> Trace:
     """Return the trace for some causes; `home` is its place if none of them is in a file.
 
     Written direct causes come first, then direct ones that could be written, then what gangplan decides, then

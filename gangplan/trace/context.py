@@ -151,7 +151,7 @@ class TraceContext:
 
     def namespace(self) -> list[Cause]:
         """Return the causes of the team's namespace."""
-        return find_namespace_causes(self.files, self.job.team)
+        return trace_namespace_causes(self.files, self.job.team)
 
     def team_name(self) -> list[Cause]:
         """Return the causes of the team: the folder that contains the spec."""
@@ -227,7 +227,7 @@ class RunContext(TraceContext):
     body: Any
 
 
-def find_namespace_causes(files: TracedFiles, team: str) -> list[Cause]:
+def trace_namespace_causes(files: TracedFiles, team: str) -> list[Cause]:
     """Return the causes of a team's namespace: the cluster's file, its own file, or its name."""
     given = files.cause("cluster", "teams", team, "namespace", because="the platform gives the namespace")
     if given.is_written:
@@ -236,6 +236,6 @@ def find_namespace_causes(files: TracedFiles, team: str) -> list[Cause]:
     return [files.cause("team", "namespace", because=words), given.aside()]
 
 
-def find_template_causes(template: str, what: str = "every run") -> list[Cause]:
+def trace_template_causes(template: str, what: str = "every run") -> list[Cause]:
     """Return the cause of a value that a template always writes."""
     return [build_own_cause(f"gangplan writes it for {what} (templates/{template})")]

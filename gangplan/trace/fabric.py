@@ -18,7 +18,7 @@ def find_fabric_access(context: TraceContext, role: str) -> FabricAccess:
     return context.job.access_of(role) or NO_ACCESS
 
 
-def find_fabric_causes(context: TraceContext, *path: str | int) -> list[Cause]:
+def trace_fabric_causes(context: TraceContext, *path: str | int) -> list[Cause]:
     """Return the causes of a field of the fabric: the field itself if written, otherwise the preset, and what
     decides whether a run gets it."""
     name = context.job.fabric.access.name
@@ -58,78 +58,80 @@ def whole_preset(name: str) -> Any:
 
 def network(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of hostNetwork and dnsPolicy."""
-    return find_fabric_causes(context, "hostNetwork")
+    return trace_fabric_causes(context, "hostNetwork")
 
 
-def find_capability_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_capability_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a capability that workers get."""
     return [
-        *find_fabric_causes(context, "capabilities"),
-        *mark_indirect(find_fabric_causes(context, "memlock")),
+        *trace_fabric_causes(context, "capabilities"),
+        *mark_indirect(trace_fabric_causes(context, "memlock")),
     ]
 
 
-def find_privilege_causes(context: TraceContext) -> list[Cause]:
+def trace_privilege_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of the workers' privileged or allowPrivilegeEscalation."""
-    return find_fabric_causes(context, "privileged")
+    return trace_fabric_causes(context, "privileged")
 
 
-def find_fabric_annotation_causes(context: TraceContext, key: str) -> list[Cause]:
+def trace_fabric_annotation_causes(context: TraceContext, key: str) -> list[Cause]:
     """Return the causes of an annotation of the fabric."""
-    return find_fabric_causes(context, "annotations", key)
+    return trace_fabric_causes(context, "annotations", key)
 
 
 def variable(context: TraceContext, name: str) -> list[Cause]:
     """Return the causes of a variable of the fabric."""
-    return find_fabric_causes(context, "env", name)
+    return trace_fabric_causes(context, "env", name)
 
 
-def find_fabric_volume_causes(context: TraceContext, volume: str, field: str) -> list[Cause]:
+def trace_fabric_volume_causes(context: TraceContext, volume: str, field: str) -> list[Cause]:
     """Return the causes of a volume of the fabric, or of a worker's mount of it, by its name in the pod."""
     name = volume.removeprefix(FABRIC_CAUSE_PREFIX)
     if any(one.name == volume and not one.path for one in context.job.fabric.access.volumes):
-        found = find_fabric_causes(context, "shared", name)
+        found = trace_fabric_causes(context, "shared", name)
         return found if field == "mountPath" else mark_indirect(found)
     inner = {"mountPath": "mount", "readOnly": "readOnly", "path": "path", "type": "type"}.get(field)
     return (
-        find_fabric_causes(context, "hostPaths", name, inner)
+        trace_fabric_causes(context, "hostPaths", name, inner)
         if inner
-        else mark_indirect(find_fabric_causes(context, "hostPaths", name))
+        else mark_indirect(trace_fabric_causes(context, "hostPaths", name))
     )
 
 
-def find_fabric_container_causes(context: TraceContext, role: str, stars: FieldPath) -> list[Cause]:
+def trace_fabric_container_causes(context: TraceContext, role: str, stars: FieldPath) -> list[Cause]:
     """Return the causes of a field of one of the fabric's containers, selected by the path."""
     index, rest = int(stars[0]), stars[1:]
     containers = find_fabric_access(context, role).containers
     if index >= len(containers):
-        return find_fabric_causes(context)
+        return trace_fabric_causes(context)
     one = containers[index]
     base = ("sidecars" if one.is_sidecar else "setup", one.name)
     if rest[:1] in (("image",), ("command",)):
         mirrors = [context.cluster("mirrors").aside()] if rest[0] == "image" else []
-        return [*find_fabric_causes(context, *base, str(rest[0])), *mirrors]
+        return [*trace_fabric_causes(context, *base, str(rest[0])), *mirrors]
     if rest[:1] == ("env",):
-        found = find_fabric_causes(context, *base, "env", one.env[int(rest[1])][0])
+        found = trace_fabric_causes(context, *base, "env", one.env[int(rest[1])][0])
         return found if rest[-1] == "value" else mark_indirect(found)
     if rest[:1] == ("volumeMounts",):
-        return _find_fabric_mount_causes(context, base, one.mounts[int(rest[1])].volume, str(rest[-1]))
+        return _trace_fabric_mount_causes(context, base, one.mounts[int(rest[1])].volume, str(rest[-1]))
     if rest[:1] == ("resources",):
-        return find_fabric_causes(context, *base, str(rest[-1]))
+        return trace_fabric_causes(context, *base, str(rest[-1]))
     if rest[:1] == ("securityContext",):
         field = {
             "capabilities": "capabilities",
             "privileged": "privileged",
             "allowPrivilegeEscalation": "privileged",
         }
-        return find_fabric_causes(context, *base, field.get(str(rest[1]), "root"))
-    return mark_indirect(find_fabric_causes(context, *base))
+        return trace_fabric_causes(context, *base, field.get(str(rest[1]), "root"))
+    return mark_indirect(trace_fabric_causes(context, *base))
 
 
-def _find_fabric_mount_causes(context: TraceContext, base: FieldPath, volume: str, field: str) -> list[Cause]:
+def _trace_fabric_mount_causes(
+    context: TraceContext, base: FieldPath, volume: str, field: str
+) -> list[Cause]:
     name = volume.removeprefix(FABRIC_CAUSE_PREFIX)
     if field == "readOnly":
-        mounted = mark_indirect(find_fabric_causes(context, *base, "mounts", name))
-        return [*find_fabric_causes(context, "hostPaths", name, "readOnly"), *mounted]
-    found = find_fabric_causes(context, *base, "mounts", name)
+        mounted = mark_indirect(trace_fabric_causes(context, *base, "mounts", name))
+        return [*trace_fabric_causes(context, "hostPaths", name, "readOnly"), *mounted]
+    found = trace_fabric_causes(context, *base, "mounts", name)
     return found if field == "mountPath" else mark_indirect(found)

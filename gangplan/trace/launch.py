@@ -5,19 +5,19 @@ from __future__ import annotations
 from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import build_own_cause
-from gangplan.trace.origins import causes_of
+from gangplan.trace.origins import trace_origins_to_causes
 
 # Options of torchrun, and the fields of `elastic` that they contain.
 _ELASTIC = {"--nnodes": ("min", "max"), "--max-restarts": ("restarts",)}
 PLACEHOLDERS = ("{ranks}", "{workers}", "{slots}")
 
 
-def find_word_causes(context: TraceContext, index: int) -> list[Cause]:
+def trace_command_word_causes(context: TraceContext, index: int) -> list[Cause]:
     """Return the causes of a word of the final command (plan/command.py)."""
     launch = context.unit.launch
     place = launch.places[index]
     if place[:1] == ("command",):
-        return _find_spec_word_causes(context, int(place[1]))
+        return _trace_spec_word_causes(context, int(place[1]))
     around = [*mark_indirect(context.framework()), *mark_indirect(context.mpi()), find_first_word(context)]
     if place:
         return [context.spec(*place), *around]
@@ -29,7 +29,7 @@ def find_word_causes(context: TraceContext, index: int) -> list[Cause]:
             *mark_indirect(context.framework()),
             find_first_word(context),
         ]
-    return _find_mpi_option_causes(context, launch.argv[index - 1], launch.argv[index], index)
+    return _trace_mpi_option_causes(context, launch.argv[index - 1], launch.argv[index], index)
 
 
 def find_first_word(context: TraceContext) -> Cause:
@@ -38,7 +38,7 @@ def find_first_word(context: TraceContext) -> Cause:
     return context.spec(*(("command", 0) if is_list else ("command",))).aside()
 
 
-def _find_spec_word_causes(context: TraceContext, index: int) -> list[Cause]:
+def _trace_spec_word_causes(context: TraceContext, index: int) -> list[Cause]:
     """Return the causes of a word from the spec, including the counts that are filled in."""
     written = context.value("spec", "command")
     path = ("command", index) if isinstance(written, list) else ("command",)
@@ -49,7 +49,7 @@ def _find_spec_word_causes(context: TraceContext, index: int) -> list[Cause]:
     return causes
 
 
-def _find_mpi_option_causes(context: TraceContext, before: str, here: str, index: int) -> list[Cause]:
+def _trace_mpi_option_causes(context: TraceContext, before: str, here: str, index: int) -> list[Cause]:
     """Return the causes of a word that gangplan adds to an MPI launcher."""
     around = [*mark_indirect(context.framework()), *mark_indirect(context.mpi()), find_first_word(context)]
     if before in ("-np", "-n"):
@@ -63,10 +63,10 @@ def _find_mpi_option_causes(context: TraceContext, before: str, here: str, index
     if before == "--ssh-port":
         return [*context.of_image("ssh", "port"), *around]
     if before == "-x":
-        return [*_find_forwarded_variable_causes(context, here), *around]
+        return [*_trace_forwarded_variable_causes(context, here), *around]
     if here == "-x":
         following = mark_indirect(
-            _find_forwarded_variable_causes(context, context.unit.launch.argv[index + 1])
+            _trace_forwarded_variable_causes(context, context.unit.launch.argv[index + 1])
         )
         return [build_own_cause("what follows is a variable for all ranks"), *following, *around]
     if here == "-bind-to":
@@ -74,7 +74,7 @@ def _find_mpi_option_causes(context: TraceContext, before: str, here: str, index
     return [build_own_cause("gangplan adds it, so that every rank starts where it belongs"), *around]
 
 
-def _find_forwarded_variable_causes(context: TraceContext, name: str) -> list[Cause]:
+def _trace_forwarded_variable_causes(context: TraceContext, name: str) -> list[Cause]:
     words = f"Open MPI hands {name} to the workers only on request"
     if name in ("PATH", "LD_LIBRARY_PATH"):
         return [build_own_cause(words)]
@@ -85,14 +85,14 @@ def trace_launcher_variable(context: TraceContext, name: str) -> list[Cause]:
     """Return the causes of a variable of the launcher, by name; a missing one could be set in the spec."""
     found = next((one for one in context.unit.launch.launcher_env if one.name == name), None)
     if found is not None:
-        return causes_of(context, found.origins)
+        return trace_origins_to_causes(context, found.origins)
     return [context.spec("env", name, because=f"env in the spec could set {name}")]
 
 
-def find_argument_causes(context: TraceContext, role: str, index: int) -> list[Cause]:
+def trace_container_argument_causes(context: TraceContext, role: str, index: int) -> list[Cause]:
     """Return the causes of a word of a container's args: the command, or an MPI worker's SSH server."""
     if role == "launcher" or not context.job.uses_mpi:
-        return find_word_causes(context, index)
+        return trace_command_word_causes(context, index)
     if index == 0:
         return [*context.of_image("ssh", "server"), *mark_indirect(context.framework())]
     if index == 3:
@@ -110,5 +110,10 @@ def find_argument_causes(context: TraceContext, role: str, index: int) -> list[C
 
 def trace_own_values(context: TraceContext) -> list[Cause]:
     """Return the causes of variables with a value per pod, and those of an identity in a cloud."""
-    found = [cause for one in context.job.env if one.is_own for cause in causes_of(context, one.origins)]
+    found = [
+        cause
+        for one in context.job.env
+        if one.is_own
+        for cause in trace_origins_to_causes(context, one.origins)
+    ]
     return mark_indirect([*found, context.spec("serviceAccount"), context.cluster("workloadIdentity")])

@@ -8,7 +8,7 @@ from gangplan.model.backend import ANCESTOR_LABEL, BACKENDS, RUNTIME_FRAMEWORK_L
 from gangplan.model.pods import GCSFUSE_ANNOTATION
 from gangplan.trace import fabric, rails
 from gangplan.trace.cause import Cause, mark_indirect
-from gangplan.trace.context import TraceContext, find_template_causes
+from gangplan.trace.context import TraceContext, trace_template_causes
 from gangplan.trace.files import build_own_cause, find_value_at
 from gangplan.trace.table import CauseRule, build_origin_rule
 from gangplan.waivers import Subject, Waivers, find_covering_waiver
@@ -52,7 +52,7 @@ _LABELS = _build_cause_rule_table(
 )
 
 
-def find_label_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_label_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of one label of an object, a JobSet, a Job or a pod."""
     key = str(stars[-1])
     if context.files.has("spec", "labels", key):
@@ -63,13 +63,13 @@ def find_label_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
         return context.identity("clientId")
     if key.startswith(f"{PREFIX}waived-"):
         waivers = context.unit.sources.waivers if context.unit.sources else ()
-        return find_waiver_causes(waivers, key.removeprefix(f"{PREFIX}waived-"), Subject.of(context.job))
+        return trace_waiver_causes(waivers, key.removeprefix(f"{PREFIX}waived-"), Subject.of(context.job))
     if key.startswith(PREFIX):
-        return _find_compliance_causes(context, key.removeprefix(PREFIX))
+        return _trace_compliance_causes(context, key.removeprefix(PREFIX))
     return [context.spec("labels", key, because="labels in the spec go to every object of the run")]
 
 
-def find_waiver_causes(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
+def trace_waiver_causes(waivers: Waivers, policy: str, subject: Subject) -> list[Cause]:
     """Return the causes of the mark that exempts an object from a policy: the waiver and its scope."""
     rule = next((one for waiver in waivers for one in waiver.policies if one == policy), None)
     found = find_covering_waiver(waivers, rule, subject) if rule is not None else None
@@ -87,7 +87,7 @@ def find_waiver_causes(waivers: Waivers, policy: str, subject: Subject) -> list[
     return [*causes, Cause(found.where, "its limit", document.file, ("limit",), False, False)]
 
 
-def _find_compliance_causes(context: TraceContext, key: str) -> list[Cause]:
+def _trace_compliance_causes(context: TraceContext, key: str) -> list[Cause]:
     """Return the causes of a compliance regime (`gangplan.dev/hipaa: "true"`).
 
     It is listed in the spec, the team's file or the cluster's file.
@@ -127,33 +127,33 @@ _MAY_BE_OVER = build_origin_rule(
 )
 
 
-def find_annotation_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_annotation_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of one annotation of a run's object."""
     key = str(stars[-1])
     if key in _ANNOTATIONS:
         return list(_ANNOTATIONS[key](context, stars))
     if key == f"{PREFIX}datasets":
-        return _find_dataset_causes(context)
+        return _trace_dataset_causes(context)
     if key == f"{PREFIX}data-regions":
         regions = [context.team("connections", name, "region") for name, _ in context.job.data_regions]
-        return [*regions, *mark_indirect(_find_dataset_causes(context))]
+        return [*regions, *mark_indirect(_trace_dataset_causes(context))]
     if key in syncing.build_archived_annotations():
         return [context.spec("state")]
     if key == f"{PREFIX}state":
-        return find_record_causes(context, stars)
+        return trace_record_causes(context, stars)
     return (
         _MAY_BE_OVER(context, stars)
         if syncing.is_engine_annotation(key)
-        else find_template_causes("runtime.yaml.j2")
+        else trace_template_causes("runtime.yaml.j2")
     )
 
 
-def find_record_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_record_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return what turns a finished run into a record: the state of its spec, or the list of earlier runs."""
     return [context.spec("retired" if not context.job.is_stopped else "state")]
 
 
-def _find_dataset_causes(context: TraceContext) -> list[Cause]:
+def _trace_dataset_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of the data sets that a regime records: what the run reads, and its checkpoints."""
     names = context.value("spec", "data") or {}
     regimes = [context.spec("compliance"), context.team("compliance"), context.spec("residency")]
@@ -162,13 +162,13 @@ def _find_dataset_causes(context: TraceContext) -> list[Cause]:
     return [context.spec("data"), context.spec("checkpoint", "to"), *asked, *mark_indirect(regimes)]
 
 
-def find_pod_annotation_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_pod_annotation_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of one annotation of a pod."""
     key = str(stars[-1])
     if key in dict(context.job.fabric.access.annotations):
-        return fabric.find_fabric_annotation_causes(context, key)
+        return fabric.trace_fabric_annotation_causes(context, key)
     if key == "openshift.io/required-scc":
-        scc = fabric.find_fabric_causes(context, "scc") if context.job.fabric.access.scc else []
+        scc = fabric.trace_fabric_causes(context, "scc") if context.job.fabric.access.scc else []
         return [
             *scc,
             context.cluster("versions", "openshift").aside(),
@@ -176,9 +176,9 @@ def find_pod_annotation_causes(context: TraceContext, stars: FieldPath) -> list[
         ]
     if key == "k8s.v1.cni.cncf.io/networks":
         pool = context.job.worker_pool.name
-        return [*rails.find_rdma_causes(context, "network"), *context.pool(pool)]
+        return [*rails.trace_rdma_causes(context, "network"), *context.pool(pool)]
     if key.startswith("kueue.x-k8s.io/podset-"):
-        return _find_topology_causes(context, key)
+        return _trace_topology_causes(context, key)
     if key == GCSFUSE_ANNOTATION[0]:
         names = [one.inline.connection for one in context.job.mounts if one.inline and one.inline.connection]
         asked = [context.spec("data"), context.spec("checkpoint", "to")]
@@ -186,7 +186,7 @@ def find_pod_annotation_causes(context: TraceContext, stars: FieldPath) -> list[
     return [build_own_cause("moving a pod of a run to save a node would end the run")]
 
 
-def _find_topology_causes(context: TraceContext, key: str) -> list[Cause]:
+def _trace_topology_causes(context: TraceContext, key: str) -> list[Cause]:
     pool = context.job.worker_pool.name
     around = [
         context.cluster("nodePools", pool, "topology").aside(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.findings import FieldPath
-from gangplan.generators.network import build_policy_shapes
+from gangplan.generators.network import generate_network_policy_values
 from gangplan.resolve.cloud import METADATA_SERVER
 from gangplan.trace import fabric
 from gangplan.trace.cause import Cause, mark_indirect
@@ -16,11 +16,11 @@ from gangplan.trace.files import build_own_cause
 SCHEDULER = "gangplan-scheduler"
 
 
-def find_policy_rule_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+def trace_policy_rule_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a part of a rule: for the run itself, or an endpoint."""
     direction, number, *rest = stars
     around = mark_indirect([*run.chosen("posture"), *run.framework()])
-    names = [policy.name for policy in build_policy_shapes(run.unit)]
+    names = [policy.name for policy in generate_network_policy_values(run.unit)]
     is_main = run.body["metadata"]["name"] == names[0]
     last = len(run.body["spec"].get(direction) or ()) - 1
     if (
@@ -28,10 +28,10 @@ def find_policy_rule_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
         and (not is_main or direction == "ingress" or int(number) == last)
         and _has_host_network_workers(run)
     ):
-        return _find_node_range_causes(run, is_main, rest)
+        return _trace_node_range_causes(run, is_main, rest)
     is_of_nodes = _has_host_network_workers(run) and int(number) == last
     if is_main and direction == "egress" and int(number) >= 1 and not is_of_nodes:
-        return _find_endpoint_causes(run, int(number) - 1, rest)
+        return _trace_endpoint_causes(run, int(number) - 1, rest)
     if rest and rest[-1] == "jobset.sigs.k8s.io/jobset-name":
         return [*run.run_name(), *around]
     if rest and rest[-1] in ("port", "endPort") and run.job.uses_mpi and _is_by_ssh(run, is_main, rest):
@@ -41,13 +41,13 @@ def find_policy_rule_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
 
 def _has_host_network_workers(run: RunContext) -> bool:
     """Return whether workers use their node's network and the launcher does not."""
-    return any(one.cidr for one in (build_policy_shapes(run.unit)[0].ingress or ())[-1].peers)
+    return any(one.cidr for one in (generate_network_policy_values(run.unit)[0].ingress or ())[-1].peers)
 
 
-def _find_node_range_causes(run: RunContext, is_main: bool, rest: list[str | int]) -> list[Cause]:
+def _trace_node_range_causes(run: RunContext, is_main: bool, rest: list[str | int]) -> list[Cause]:
     """Return the causes of an address range of the nodes, whose network the workers use."""
     number = int(rest[rest.index("ipBlock") - 1]) - (0 if is_main else 1)
-    return fabric.find_fabric_causes(run, "nodeAddresses", number)
+    return fabric.trace_fabric_causes(run, "nodeAddresses", number)
 
 
 def _is_by_ssh(run: RunContext, is_main: bool, rest: list[str | int]) -> bool:
@@ -55,15 +55,15 @@ def _is_by_ssh(run: RunContext, is_main: bool, rest: list[str | int]) -> bool:
     return not is_main or (rest[-2], rest[-1]) in ((0, "endPort"), (1, "port"))
 
 
-def find_dns_causes(context: Any, rest: list[str | int], is_address: bool = False) -> list[Cause]:
+def trace_dns_rule_causes(context: Any, rest: list[str | int], is_address: bool = False) -> list[Cause]:
     """Return the causes of a part of a rule that opens DNS: the stated one, Kubernetes' or OpenShift's.
 
     `is_address`: the rule is for addresses of resolvers that are not pods.
     """
     if getattr(context, "body", None) and context.body["metadata"]["name"] == SCHEDULER:
-        from gangplan.trace.schedule import find_api_address_causes  # few clusters start runs by a schedule
+        from gangplan.trace.schedule import trace_api_address_causes  # few clusters start runs by a schedule
 
-        return find_api_address_causes(context, ())
+        return trace_api_address_causes(context, ())
     stated = context.cluster("dns")
     if is_address:
         listed = context.value("cluster", "dns", "addresses")
@@ -88,7 +88,7 @@ def find_dns_causes(context: Any, rest: list[str | int], is_address: bool = Fals
     ]
 
 
-def _find_endpoint_causes(run: RunContext, number: int, rest: list[str | int]) -> list[Cause]:
+def _trace_endpoint_causes(run: RunContext, number: int, rest: list[str | int]) -> list[Cause]:
     """Return the causes of a part of the rule that opens a declared endpoint, including what asked for it."""
     name = run.job.egress[number].name
     if name == METADATA_SERVER:
@@ -98,9 +98,9 @@ def _find_endpoint_causes(run: RunContext, number: int, rest: list[str | int]) -
         ]
     first = next(at for at, one in enumerate(run.job.egress) if one.name == name)
     field: FieldPath = ("egress", name, number - first)
-    asked = mark_indirect(_find_egress_request_causes(run, name))
+    asked = mark_indirect(_trace_egress_request_causes(run, name))
     if number - first >= len(run.value("cluster", "egress", name) or ()):
-        return [*_find_proxy_causes(run, rest), *asked]
+        return [*_trace_proxy_causes(run, rest), *asked]
     if rest[-1:] == ["cidr"]:
         return [run.cluster(*field, "cidr"), *asked]
     if "except" in rest:
@@ -110,7 +110,7 @@ def _find_endpoint_causes(run: RunContext, number: int, rest: list[str | int]) -
     return [build_own_cause(f"endpoint {name} is reached by TCP"), run.cluster(*field).aside(), *asked]
 
 
-def _find_proxy_causes(run: RunContext, rest: list[str | int]) -> list[Cause]:
+def _trace_proxy_causes(run: RunContext, rest: list[str | int]) -> list[Cause]:
     """Return the causes of a part of the rule that opens the proxy: its addresses, and its URLs' ports."""
     urls = [run.cluster("proxy", "http"), run.cluster("proxy", "https")]
     listed = run.value("cluster", "proxy", "addresses") or ()
@@ -119,7 +119,7 @@ def _find_proxy_causes(run: RunContext, rest: list[str | int]) -> list[Cause]:
     return [*urls, *mark_indirect([run.cluster("proxy", "addresses")])]
 
 
-def _find_fetch_step_causes(run: RunContext, name: str) -> list[Cause]:
+def _trace_fetch_step_causes(run: RunContext, name: str) -> list[Cause]:
     """Return the fields of the steps that fetch through an endpoint."""
     found = []
     for step in run.job.steps:
@@ -136,7 +136,7 @@ def _find_fetch_step_causes(run: RunContext, name: str) -> list[Cause]:
     return found
 
 
-def _find_egress_request_causes(run: RunContext, name: str) -> list[Cause]:
+def _trace_egress_request_causes(run: RunContext, name: str) -> list[Cause]:
     """Return what asks for an endpoint: the spec, a default, or a connection."""
     listed = run.value("spec", "network", "egress") or []
     found = [run.spec("network", "egress", listed.index(name))] if name in listed else []
@@ -152,7 +152,7 @@ def _find_egress_request_causes(run: RunContext, name: str) -> list[Cause]:
             is_data = one in (run.value("spec", "data") or {})
             found.append(run.spec("data", one, key=True) if is_data else run.spec("checkpoint", "to"))
             found.append(run.team("connections", one, "egress"))
-    found += _find_fetch_step_causes(run, name)
+    found += _trace_fetch_step_causes(run, name)
     needed = run.value("cluster", "workloadIdentity", "egress") or []
     if name in needed:
         found.append(run.cluster("workloadIdentity", "egress", needed.index(name)))

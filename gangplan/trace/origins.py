@@ -27,24 +27,24 @@ ATTRIBUTES: dict[str, Callable[[TraceContext], list[Cause]]] = {
 }
 
 
-def causes_of(context: TraceContext, origins: Iterable[ValueOrigin]) -> list[Cause]:
+def trace_origins_to_causes(context: TraceContext, origins: Iterable[ValueOrigin]) -> list[Cause]:
     """Return the causes of origins, in their order."""
     return [
         cause if origin.is_direct else cause.aside()
         for origin in origins
-        for cause in _find_origin_causes(context, origin)
+        for cause in _trace_origin_causes(context, origin)
     ]
 
 
-def _find_origin_causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
+def _trace_origin_causes(context: TraceContext, origin: ValueOrigin) -> list[Cause]:
     if not origin.role:
         return [build_own_cause(origin.because)]
     if origin.role == "fabric":
-        return fabric.find_fabric_causes(context, *origin.path)
+        return fabric.trace_fabric_causes(context, *origin.path)
     if origin.role == "worker_pool":
         return [context.cluster("nodePools", context.job.worker_pool.name, *origin.path)]
     if origin.role == "rails":
-        return rails.find_rdma_causes(context, str(origin.path[0]))
+        return rails.trace_rdma_causes(context, str(origin.path[0]))
     if origin.role == "job":
         name = str(origin.path[0])
         return ATTRIBUTES[name](context) if name in ATTRIBUTES else context.chosen(name)

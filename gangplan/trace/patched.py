@@ -13,7 +13,7 @@ from gangplan.trace.cause import Cause
 NAMES = ("name", "mountPath", "key", "nodeLabel", "group")
 
 
-def find_generated_path(before: Any, built: Any, path: FieldPath) -> FieldPath | None:
+def trace_path_back_through_patch(before: Any, built: Any, path: FieldPath) -> FieldPath | None:
     """Return the path in the generated object of a part of the built one; None if a patch decided it.
 
     A part that is in neither keeps its path. List entries are matched by position, otherwise by content.
@@ -22,7 +22,7 @@ def find_generated_path(before: Any, built: Any, path: FieldPath) -> FieldPath |
     for step in path:
         if isinstance(built, list) and isinstance(step, int) and step < len(built):
             entry = built[step]
-            place = _find_generated_index(before if isinstance(before, list) else [], built, step)
+            place = _trace_index_back_through_patch(before if isinstance(before, list) else [], built, step)
             if place is None:
                 return None
             way.append(place)
@@ -39,7 +39,7 @@ def find_generated_path(before: Any, built: Any, path: FieldPath) -> FieldPath |
     return None if (is_leaf and before != built) else tuple(way)
 
 
-def _find_generated_index(before: list[Any], built: list[Any], index: int) -> int | None:
+def _trace_index_back_through_patch(before: list[Any], built: list[Any], index: int) -> int | None:
     entry = built[index]
     same = before[index] if index < len(before) else None
     if len(before) == len(built) and _is_same(same, entry):
@@ -70,7 +70,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def find_patch_causes(component: Component, before: Body, built: Body, path: FieldPath) -> list[Cause]:
+def trace_patch_causes(component: Component, before: Body, built: Body, path: FieldPath) -> list[Cause]:
     """Return the patch that wrote a part of a built object."""
     where = component.place_of(path, before, built)
     pointer = "/".join(("", *map(str, path)))

@@ -25,18 +25,18 @@ _CONNECTED = {"bucketName": "bucket", "containerName": "bucket"}
 _OPTIONS = {"region": "region", "prefix": "prefix", "--subdirectory=": "prefix", "endpoint-url": "endpoint"}
 
 
-def build_claim_rule(rule: CauseRule, *path: str) -> CauseRule:
+def build_claim_cause_rule(rule: CauseRule, *path: str) -> CauseRule:
     """Return a rule for a claim: the causes of its volume if gangplan creates that, else the rule given."""
 
     def either(place: ClusterObjectContext, stars: FieldPath) -> Sequence[Cause]:
         if "volumeName" not in place.body["spec"]:
             return rule(place, stars)
-        return find_persistent_volume_causes(place, path)
+        return trace_persistent_volume_causes(place, path)
 
     return either
 
 
-def find_persistent_volume_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_persistent_volume_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a field below `spec`, or of the names of both objects."""
     team, key = _find_volume_owner(place)
     entry = ("teams", team, "persistentVolumes", key)

@@ -63,26 +63,26 @@ class ClusterObjectContext:
         return self.cluster("gang").aside()
 
 
-def levels(place: ClusterObjectContext) -> list[Cause]:
+def trace_topology_level_causes(place: ClusterObjectContext) -> list[Cause]:
     """Return the labels of all topology levels of the cluster."""
     count = len(place.value("cluster", "topology") or ())
     return [place.cluster("topology", index, "label") for index in range(count)]
 
 
-def find_topology_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_topology_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of metadata.name of a Topology."""
-    return [*levels(place), *placed(place)]
+    return [*trace_topology_level_causes(place), *list_pools_with_topology(place)]
 
 
-def placed(place: ClusterObjectContext) -> list[Cause]:
+def list_pools_with_topology(place: ClusterObjectContext) -> list[Cause]:
     """Return the pools that are placed by topology; without any, no Topology exists."""
     pools = place.value("cluster", "nodePools") or {}
     return mark_indirect([place.cluster("nodePools", pool, "topology") for pool in pools] + [place.gang()])
 
 
-def find_level_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_level_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a level of a Topology."""
-    return [place.cluster("topology", stars[0], "label"), *placed(place)]
+    return [place.cluster("topology", stars[0], "label"), *list_pools_with_topology(place)]
 
 
 def find_flavor_pool(place: ClusterObjectContext, flavor: str) -> str:
@@ -90,12 +90,12 @@ def find_flavor_pool(place: ClusterObjectContext, flavor: str) -> str:
     return next((one.pool for one in place.site.flavors if one.name == flavor), flavor)
 
 
-def find_flavor_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_flavor_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of metadata.name of a ResourceFlavor."""
-    return find_flavor_causes(place, place.body["metadata"]["name"])
+    return trace_flavor_causes(place, place.body["metadata"]["name"])
 
 
-def find_flavor_causes(place: ClusterObjectContext, flavor: str) -> list[Cause]:
+def trace_flavor_causes(place: ClusterObjectContext, flavor: str) -> list[Cause]:
     """Return the causes of a flavor's name, wherever it stands: its pool, and what its hash is of."""
     pool = find_flavor_pool(place, flavor)
     named = place.cluster("nodePools", pool, because=f"node pool {pool}", key=True).aside()
@@ -107,10 +107,18 @@ def find_flavor_causes(place: ClusterObjectContext, flavor: str) -> list[Cause]:
         ]
     hashed = build_own_cause("a flavor with a topology cannot change, so its name says what it contains")
     parts = [place.cluster("nodePools", pool, field) for field in ("labels", "topology", "taints")]
-    return [named, hashed, *mark_indirect([*parts, *levels(place), place.cluster("versions", "kueue")])]
+    return [
+        named,
+        hashed,
+        *mark_indirect([*parts, *trace_topology_level_causes(place), place.cluster("versions", "kueue")]),
+    ]
 
 
-def find_flavor_topology_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_flavor_topology_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of the Topology that a ResourceFlavor names."""
     pool = find_flavor_pool(place, place.body["metadata"]["name"])
-    return [place.cluster("nodePools", pool, "topology").aside(), *levels(place), *placed(place)]
+    return [
+        place.cluster("nodePools", pool, "topology").aside(),
+        *trace_topology_level_causes(place),
+        *list_pools_with_topology(place),
+    ]

@@ -11,14 +11,14 @@ from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.files import build_own_cause
 from gangplan.trace.place import (
     ClusterObjectContext,
-    find_flavor_causes,
-    find_flavor_name_causes,
     find_flavor_pool,
-    find_flavor_topology_causes,
-    find_level_causes,
-    find_topology_name_causes,
+    trace_flavor_causes,
+    trace_flavor_name_causes,
+    trace_flavor_topology_causes,
+    trace_level_causes,
+    trace_topology_name_causes,
 )
-from gangplan.trace.quotas import find_limit_causes, find_nominal_causes
+from gangplan.trace.quotas import trace_borrow_or_lend_limit_causes, trace_nominal_quota_causes
 from gangplan.trace.table import CauseRow, CauseTable
 
 
@@ -27,17 +27,17 @@ def holder_of(place: ClusterObjectContext) -> FieldPath:
     return tuple(place.word("holder"))
 
 
-def concurrent(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_concurrent_admission_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of spec.concurrentAdmissionPolicy of a ClusterQueue."""
     holder = (*holder_of(place), "concurrentAdmission")
     if stars[0] == "mode":
         return [place.cluster(*holder, "migration")]
     bounds = place.body["spec"]["concurrentAdmissionPolicy"]["migration"]["constraints"]
     pool = place.cluster(*holder, "lastAcceptablePool")
-    return [pool, *mark_indirect(find_flavor_causes(place, bounds["lastAcceptableFlavorName"]))]
+    return [pool, *mark_indirect(trace_flavor_causes(place, bounds["lastAcceptableFlavorName"]))]
 
 
-def checks(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_admission_checks_strategy_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of spec.admissionChecksStrategy of a ClusterQueue."""
     strategy = place.body["spec"]["admissionChecksStrategy"]["admissionChecks"]
     name = strategy[stars[0]]["name"] if stars else ""
@@ -45,31 +45,31 @@ def checks(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
         own_of = ("admissionChecks", name)
         if "onFlavors" in stars:
             quota = place.cluster(*holder_of(place), "quota")
-            around = [*_find_check_flavor_causes(place, stars), quota]
+            around = [*_trace_check_flavor_causes(place, stars), quota]
             return [place.cluster(*own_of, "pools"), *mark_indirect(around)]
         around = [place.cluster(*own_of, field).aside() for field in ("teams", "pools")]
         return [place.cluster(*own_of, because=f"admission check {name}", key=True), *around]
     pools = place.value("cluster", "nodePools") or {}
     growing = [place.cluster("nodePools", pool, "autoscale") for pool in pools]
     holder = place.cluster(*holder_of(place), "quota")
-    flavor = _find_check_flavor_causes(place, stars)
+    flavor = _trace_check_flavor_causes(place, stars)
     why = build_own_cause("checks for pools that grow, and for handing runs to worker clusters")
     return [why, *mark_indirect([*growing, place.cluster("multiKueue"), holder, *flavor])]
 
 
-def _find_check_flavor_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_check_flavor_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     if "onFlavors" not in stars:
         return []
     strategy = place.body["spec"]["admissionChecksStrategy"]["admissionChecks"]
-    return find_flavor_causes(place, strategy[stars[0]]["onFlavors"][stars[-1]])
+    return trace_flavor_causes(place, strategy[stars[0]]["onFlavors"][stars[-1]])
 
 
-def _find_autoscale_cause(place: ClusterObjectContext, *path: str | int) -> Cause:
+def _trace_autoscale_cause(place: ClusterObjectContext, *path: str | int) -> Cause:
     pool = place.body["metadata"]["name"].removeprefix("provision-")
     return place.cluster("nodePools", pool, "autoscale", *path)
 
 
-def check(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_admission_check_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of name and spec of an AdmissionCheck, and of the name of its parameters."""
     name = place.body["metadata"]["name"]
     if place.files.has("cluster", "admissionChecks", name):
@@ -79,7 +79,7 @@ def check(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     if name.startswith("provision-"):
         return [
             build_own_cause("a check of this name asks for nodes of a pool that grows"),
-            _find_autoscale_cause(place).aside(),
+            _trace_autoscale_cause(place).aside(),
         ]
     return [
         build_own_cause("a check of this name hands runs to worker clusters"),
@@ -91,7 +91,7 @@ def rules(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of alerts and recording rules: files give the teams and a few numbers."""
     queues = [place.gang(), place.cluster("monitoring").aside()]
     if place.body["spec"]["groups"][stars[0]].get("name") == "gangplan.teams":
-        return [*_find_team_rule_causes(place, stars), *queues]
+        return [*_trace_team_rule_causes(place, stars), *queues]
     around = [
         place.cluster("monitoring", "pending"),
         place.cluster("podsReadyTimeout"),
@@ -105,7 +105,7 @@ def rules(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     ]
 
 
-def _find_team_rule_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_team_rule_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     if "labels" not in stars:
         return [build_own_cause("a series per team, so that others can be joined with it")]
     queue = place.site.queues[int(stars[2])]
@@ -116,7 +116,7 @@ def _find_team_rule_causes(place: ClusterObjectContext, stars: FieldPath) -> lis
     return [place.cluster("teams", queue.team, because=f"team {queue.team}", key=True)]
 
 
-def _find_priority_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_priority_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     name = place.body["metadata"]["name"].removeprefix("training-")
     listed = place.value("cluster", "limits", "priorities") or []
     at = (listed.index(name),) if name in listed else ()
@@ -124,7 +124,7 @@ def _find_priority_causes(place: ClusterObjectContext, stars: FieldPath) -> list
     return [place.cluster("limits", "priorities", *at, because=words), place.gang()]
 
 
-def _find_cohort_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_cohort_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     name = place.body["metadata"]["name"]
     words = (
         ""
@@ -134,7 +134,7 @@ def _find_cohort_name_causes(place: ClusterObjectContext, stars: FieldPath) -> l
     return [place.cluster("cohorts", name, because=words or f"cohort {name}", key=True), place.gang()]
 
 
-def _find_namespace_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_namespace_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     team = str(holder_of(place)[1])
     stated = place.team_of(team, "namespace")
     return [
@@ -142,7 +142,7 @@ def _find_namespace_causes(place: ClusterObjectContext, stars: FieldPath) -> lis
     ]
 
 
-def _find_preemption_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_preemption_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     field = "borrowWithinCohort" if stars[0] == "borrowWithinCohort" else str(stars[0])
     holder = holder_of(place)
     if place.files.has("cluster", *holder, "preemption"):
@@ -154,9 +154,9 @@ def _find_preemption_causes(place: ClusterObjectContext, stars: FieldPath) -> li
 OTHERS = ("disk", "hugePages", "devices")
 
 
-def _find_covered_resource_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_covered_resource_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     pools = place.value("cluster", "nodePools") or {}
-    devices = [cause for one in pools for cause in rails.find_rdma_name_causes(place.files, one)]
+    devices = [cause for one in pools for cause in rails.trace_rdma_name_causes(place.files, one)]
     others = [place.cluster("nodePools", one, field).aside() for one in pools for field in OTHERS]
     settings = place.cluster("kueue", "resources").aside()
     return [
@@ -174,13 +174,13 @@ def _read_flavor_and_resource(place: ClusterObjectContext, stars: FieldPath) -> 
     return flavor["name"], resource
 
 
-def _find_quota_flavor_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_quota_flavor_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     name, _ = _read_flavor_and_resource(place, stars)
     quota = place.cluster(*holder_of(place), "quota").aside()
-    return [*find_flavor_causes(place, name), quota]
+    return [*trace_flavor_causes(place, name), quota]
 
 
-def _find_quota_amount_causes(
+def _trace_quota_amount_causes(
     place: ClusterObjectContext, stars: FieldPath, field: str, causes: Callable[..., list[Cause]]
 ) -> list[Cause]:
     """Return the causes of an amount of a quota, including resources that Kueue transforms into it."""
@@ -201,21 +201,23 @@ def _find_quota_amount_causes(
     return [*factors, *mark_indirect(of_inputs), place.cluster("kueue", "resources").aside()]
 
 
-def _find_nominal_quota_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return _find_quota_amount_causes(place, stars, "nominalQuota", find_nominal_causes)
+def _trace_nominal_quota_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return _trace_quota_amount_causes(place, stars, "nominalQuota", trace_nominal_quota_causes)
 
 
-def _find_borrowing_limit_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return _find_quota_amount_causes(
-        place, stars, "borrowingLimit", partial(find_limit_causes, kind="borrow")
+def _trace_borrowing_limit_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return _trace_quota_amount_causes(
+        place, stars, "borrowingLimit", partial(trace_borrow_or_lend_limit_causes, kind="borrow")
     )
 
 
-def _find_lending_limit_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return _find_quota_amount_causes(place, stars, "lendingLimit", partial(find_limit_causes, kind="lend"))
+def _trace_lending_limit_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return _trace_quota_amount_causes(
+        place, stars, "lendingLimit", partial(trace_borrow_or_lend_limit_causes, kind="lend")
+    )
 
 
-def _find_worker_cluster_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_worker_cluster_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     if place.body["kind"] == "MultiKueueConfig" and stars:
         name = place.body["spec"]["clusters"][stars[0]]
     else:
@@ -223,14 +225,14 @@ def _find_worker_cluster_causes(place: ClusterObjectContext, stars: FieldPath) -
     return [place.cluster("multiKueue", "clusters", name, because=f"worker cluster {name}", key=True)]
 
 
-def _find_remaining_field_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_remaining_field_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     return [
         build_own_cause(f"gangplan writes it for every cluster ({place.body['kind']})"),
-        *_find_existence_causes(place),
+        *_trace_object_existence_causes(place),
     ]
 
 
-def _find_existence_causes(place: ClusterObjectContext) -> list[Cause]:
+def _trace_object_existence_causes(place: ClusterObjectContext) -> list[Cause]:
     """Return what decides whether an object of this kind exists at all."""
     kind = place.body["kind"]
     if kind in ("PrometheusRule", "ConfigMap"):
@@ -270,82 +272,85 @@ _ANYTHING = (
 _NEVER = "= where Kueue decides, pods never preempt by themselves | ~cluster.gang"
 _MONITORING = "cluster.monitoring.namespace | ~cluster.monitoring"
 _QUOTAS = (
-    ("spec resourceGroups 0 coveredResources *", _find_covered_resource_causes),
-    ("spec resourceGroups 0 flavors * name", _find_quota_flavor_causes),
-    ("spec resourceGroups 0 flavors * resources * nominalQuota", _find_nominal_quota_causes),
-    ("spec resourceGroups 0 flavors * resources * borrowingLimit", _find_borrowing_limit_causes),
-    ("spec resourceGroups 0 flavors * resources * lendingLimit", _find_lending_limit_causes),
-    ("spec resourceGroups **", _find_covered_resource_causes),
+    ("spec resourceGroups 0 coveredResources *", _trace_covered_resource_causes),
+    ("spec resourceGroups 0 flavors * name", _trace_quota_flavor_causes),
+    ("spec resourceGroups 0 flavors * resources * nominalQuota", _trace_nominal_quota_causes),
+    ("spec resourceGroups 0 flavors * resources * borrowingLimit", _trace_borrowing_limit_causes),
+    ("spec resourceGroups 0 flavors * resources * lendingLimit", _trace_lending_limit_causes),
+    ("spec resourceGroups **", _trace_covered_resource_causes),
 )
 _PRIORITY = CauseTable(
-    ("metadata name", _find_priority_causes),
+    ("metadata name", _trace_priority_causes),
     *_META,
     ("preemptionPolicy", _NEVER),
-    ("**", _find_priority_causes),
+    ("**", _trace_priority_causes),
 )
 PLATFORM_TABLES: dict[str, CauseTable] = {
     "PriorityClass": _PRIORITY,
     "WorkloadPriorityClass": _PRIORITY,
-    "ClusterRole": CauseTable(*_META, ("rules **", _RIGHTS), ("**", _find_remaining_field_causes)),
+    "ClusterRole": CauseTable(*_META, ("rules **", _RIGHTS), ("**", _trace_remaining_field_causes)),
     "Topology": CauseTable(
-        ("metadata name", find_topology_name_causes),
+        ("metadata name", trace_topology_name_causes),
         *_META,
-        ("spec levels * nodeLabel", find_level_causes),
-        ("**", _find_remaining_field_causes),
+        ("spec levels * nodeLabel", trace_level_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "ResourceFlavor": CauseTable(
-        ("metadata name", find_flavor_name_causes),
+        ("metadata name", trace_flavor_name_causes),
         *_META,
         ("spec nodeLabels *", "cluster.nodePools.{pool}.labels.{0}"),
         ("spec nodeTaints * *", "cluster.nodePools.{pool}.taints.{0}.{1}"),
-        ("spec topologyName", find_flavor_topology_causes),
+        ("spec topologyName", trace_flavor_topology_causes),
         ("spec tolerations **", _ANYTHING),
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "Cohort": CauseTable(
-        ("metadata name", _find_cohort_name_causes),
+        ("metadata name", _trace_cohort_name_causes),
         *_META,
         ("spec parentName", "cluster.{holder}.parent"),
         ("spec fairSharing weight", "cluster.{holder}.weight"),
         *_QUOTAS,
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "ClusterQueue": CauseTable(
         ("metadata name", "cluster.{holder}.clusterQueue | ~cluster.gang"),
         *_META,
         ("spec cohortName", "cluster.{holder}.cohort | ~cluster.cohorts"),
-        ("spec namespaceSelector matchLabels *", _find_namespace_causes),
+        ("spec namespaceSelector matchLabels *", _trace_namespace_causes),
         ("spec queueingStrategy", "cluster.{holder}.queueingStrategy"),
         ("spec admissionScope admissionMode", "cluster.{holder}.admissionMode"),
-        ("spec concurrentAdmissionPolicy migration **", concurrent),
-        ("spec preemption * **", _find_preemption_causes),
+        ("spec concurrentAdmissionPolicy migration **", trace_concurrent_admission_causes),
+        ("spec preemption * **", _trace_preemption_causes),
         ("spec fairSharing weight", "cluster.{holder}.weight"),
-        ("spec admissionChecksStrategy admissionChecks **", checks),
+        ("spec admissionChecksStrategy admissionChecks **", trace_admission_checks_strategy_causes),
         *_QUOTAS,
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "AdmissionCheck": CauseTable(
-        *_META, ("metadata name", check), ("spec **", check), ("**", _find_remaining_field_causes)
+        *_META,
+        ("metadata name", trace_admission_check_causes),
+        ("spec **", trace_admission_check_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "ProvisioningRequestConfig": CauseTable(
         *_META,
-        ("metadata name", check),
+        ("metadata name", trace_admission_check_causes),
         ("spec provisioningClassName", "cluster.nodePools.{pool}.autoscale.provisioningClass"),
         ("spec parameters *", "cluster.nodePools.{pool}.autoscale.parameters.{0}"),
         ("spec managedResources *", "cluster.nodePools.{pool}.gpu.resource"),
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "MultiKueueCluster": CauseTable(
-        ("metadata name", _find_worker_cluster_causes),
+        ("metadata name", _trace_worker_cluster_causes),
         *_META,
         ("spec clusterSource kubeConfig location", "cluster.multiKueue.clusters.{name}.kubeconfigSecret"),
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "MultiKueueConfig": CauseTable(
         *_META,
-        ("spec clusters *", _find_worker_cluster_causes),
-        ("metadata name", check),
-        ("**", _find_remaining_field_causes),
+        ("spec clusters *", _trace_worker_cluster_causes),
+        ("metadata name", trace_admission_check_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "PrometheusRule": CauseTable(
         ("metadata namespace", _MONITORING),
@@ -353,7 +358,7 @@ PLATFORM_TABLES: dict[str, CauseTable] = {
         ("metadata labels *", "cluster.monitoring.ruleLabels.{0}"),
         *_META,
         ("spec groups **", rules),
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
     "ConfigMap": CauseTable(
         ("metadata namespace", _MONITORING),
@@ -361,6 +366,6 @@ PLATFORM_TABLES: dict[str, CauseTable] = {
         ("metadata labels *", "cluster.monitoring.dashboardLabels.{0}"),
         *_META,
         ("data *", _DASHBOARD),
-        ("**", _find_remaining_field_causes),
+        ("**", _trace_remaining_field_causes),
     ),
 }

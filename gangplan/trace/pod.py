@@ -7,14 +7,14 @@ from typing import Any
 from gangplan.findings import FieldPath
 from gangplan.generators.scripts import SCRIPTS_VOLUME
 from gangplan.model.job import Mount, TargetPool
-from gangplan.spec.nodes import find_resource_field
+from gangplan.spec.nodes import find_spec_field_of_resource
 from gangplan.trace import fabric, others, rails
 from gangplan.trace.cause import Cause, mark_indirect
-from gangplan.trace.context import TraceContext, find_template_causes
+from gangplan.trace.context import TraceContext, trace_template_causes
 from gangplan.trace.files import build_own_cause, find_value_at
-from gangplan.trace.launch import find_argument_causes
-from gangplan.trace.metadata import find_label_causes, find_pod_annotation_causes
-from gangplan.trace.origins import causes_of
+from gangplan.trace.launch import trace_container_argument_causes
+from gangplan.trace.metadata import trace_label_causes, trace_pod_annotation_causes
+from gangplan.trace.origins import trace_origins_to_causes
 from gangplan.trace.starts import trace_container_command
 from gangplan.trace.table import CauseTable
 
@@ -46,71 +46,71 @@ class PodContext:
         return find_value_at(self.body, ("spec", *path))
 
 
-def _find_role_label_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
-    found = find_label_causes(pod.context, stars)
+def _trace_role_label_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+    found = trace_label_causes(pod.context, stars)
     if pod.other and pod.other.step and str(stars[-1]).endswith("role"):
-        found = [*found, *mark_indirect(others.find_role_name_causes(pod.context, pod.other))]
+        found = [*found, *mark_indirect(others.trace_role_name_causes(pod.context, pod.other))]
     return found
 
 
-def _find_role_annotation_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_role_annotation_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
-    return [*find_pod_annotation_causes(pod.context, stars), *ranks]
+    return [*trace_pod_annotation_causes(pod.context, stars), *ranks]
 
 
-def _find_node_selector_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_node_selector_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     pool = pod.pool.name
     if stars[0] == "kubernetes.io/os":
         return [build_own_cause("every node that gangplan uses runs Linux")]
     if stars[0] == "kubernetes.io/arch":
-        return [pod.context.cluster("nodePools", pool, "arch"), *_find_role_pool_causes(pod)]
-    return [pod.context.cluster("nodePools", pool, "labels", *stars), *_find_role_pool_causes(pod)]
+        return [pod.context.cluster("nodePools", pool, "arch"), *_trace_role_pool_causes(pod)]
+    return [pod.context.cluster("nodePools", pool, "labels", *stars), *_trace_role_pool_causes(pod)]
 
 
-def _find_toleration_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_toleration_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     index, field = stars[0], str(stars[-1])
     field = "value" if field == "operator" else field
     taint = pod.context.cluster("nodePools", pod.pool.name, "taints", index, field)
-    return [taint.aside() if stars[-1] == "operator" else taint, *_find_role_pool_causes(pod)]
+    return [taint.aside() if stars[-1] == "operator" else taint, *_trace_role_pool_causes(pod)]
 
 
-def _find_role_pool_causes(pod: PodContext) -> list[Cause]:
+def _trace_role_pool_causes(pod: PodContext) -> list[Cause]:
     """Return the reasons why pods of this role go to their pool."""
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
-    gpus = [others.find_role_field_cause(pod.context, pod.other, "gpus").aside()] if pod.other else []
+    gpus = [others.trace_role_field_cause(pod.context, pod.other, "gpus").aside()] if pod.other else []
     return [*pod.context.pool(pod.pool.name), *ranks, *gpus]
 
 
-def _find_pod_affinity_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
-    return near(pod.context, pod.role, stars)
+def _trace_pod_affinity_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+    return trace_preferred_neighbour_causes(pod.context, pod.role, stars)
 
 
-def _find_main_image_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_main_image_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     return (
-        others.find_role_image_causes(pod.context, pod.other)
+        others.trace_role_image_causes(pod.context, pod.other)
         if pod.other
-        else others.find_job_image_causes(pod.context)
+        else others.trace_job_image_causes(pod.context)
     )
 
 
-def _find_main_command_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_main_command_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     if pod.other and pod.other.step:
         return [build_own_cause("a shell passes SIGTERM on to what the step runs")]
     words = pod.at("containers", 0, "command") or ()
     return trace_container_command(pod.context, "worker" if pod.other else pod.role, words, int(stars[0]))
 
 
-def _find_main_argument_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_main_argument_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     if pod.other:
-        return others.find_role_argument_causes(pod.context, pod.other, int(stars[0]))
-    return find_argument_causes(pod.context, pod.role, int(stars[0]))
+        return others.trace_role_argument_causes(pod.context, pod.other, int(stars[0]))
+    return trace_container_argument_causes(pod.context, pod.role, int(stars[0]))
 
 
-def _find_resource_amount_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_resource_amount_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of CPU, memory or devices of a role (resolve/job.py, resolve/placement.py)."""
     context, resource = pod.context, str(stars[-1])
     if pod.other:
-        return others.find_role_amount_causes(context, pod.other, resource)
+        return others.trace_role_amount_causes(context, pod.other, resource)
     ranks = context.job.launcher_runs_ranks
     if pod.role == "launcher" and not ranks:
         runs = context.spec("launcher", "runsRanks").aside()
@@ -124,23 +124,23 @@ def _find_resource_amount_causes(pod: PodContext, stars: FieldPath) -> list[Caus
         return [*context.chosen(resource), *around]
     pool = context.job.worker_pool.name
     if rail := rails.find_rail_path(context.files, pool, resource):
-        return [*rails.find_rdma_amount_causes(context, rail), *context.pool(pool), *around]
+        return [*rails.trace_rdma_amount_causes(context, rail), *context.pool(pool), *around]
     device = context.cluster("nodePools", pool, "gpu", "resource").aside()
     if resource in dict(context.job.resources.others):
-        return [*_find_other_resource_causes(context, resource), *context.pool(pool), *around]
+        return [*_trace_other_resource_causes(context, resource), *context.pool(pool), *around]
     return [*context.chosen("gpus"), device, *context.pool(pool), *around]
 
 
-def _find_other_resource_causes(context: TraceContext, resource: str) -> list[Cause]:
+def _trace_other_resource_causes(context: TraceContext, resource: str) -> list[Cause]:
     """Return the causes of disk, huge pages and other devices.
 
     Scratch on disk is a part of the worker's ephemeral storage.
     """
-    asked = context.spec(*find_resource_field(resource))
+    asked = context.spec(*find_spec_field_of_resource(resource))
     if resource != "ephemeral-storage":
-        pages = find_resource_field(resource)[0] == "hugePages" and not asked.is_written
+        pages = find_spec_field_of_resource(resource)[0] == "hugePages" and not asked.is_written
         return (
-            [asked.aside(), *fabric.find_fabric_causes(context, *find_resource_field(resource))]
+            [asked.aside(), *fabric.trace_fabric_causes(context, *find_spec_field_of_resource(resource))]
             if pages
             else [asked]
         )
@@ -148,11 +148,11 @@ def _find_other_resource_causes(context: TraceContext, resource: str) -> list[Ca
     return [*([asked] if asked.is_written else []), *size, asked.aside(), context.spec("scratch").aside()]
 
 
-def _find_shared_memory_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_shared_memory_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     half = build_own_cause(
         "half of the memory: NCCL and data loaders need more than the 64 MiB that containers get"
     )
-    return [*_find_resource_amount_causes(pod, ("memory",)), half]
+    return [*_trace_resource_amount_causes(pod, ("memory",)), half]
 
 
 # The same for all runs of a team, however their options differ.
@@ -163,113 +163,113 @@ _SCRIPTS = [
 ]
 
 
-def _find_volume_mount_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_volume_mount_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     index, field = int(stars[0]), str(stars[-1])
-    return _find_mount_causes_at_index(pod, index, field)
+    return _trace_mount_causes_at_index(pod, index, field)
 
 
-def _find_mount_causes_at_index(pod: PodContext, index: int, field: str) -> list[Cause]:
+def _trace_mount_causes_at_index(pod: PodContext, index: int, field: str) -> list[Cause]:
     if index == 0:
-        return find_template_causes("pod.yaml.j2")
+        return trace_template_causes("pod.yaml.j2")
     if index > len(pod.context.job.mounts_of(pod.role)):
         name = pod.at("containers", 0, "volumeMounts", index, "name")
         return (
             _SCRIPTS
             if name == SCRIPTS_VOLUME
-            else fabric.find_fabric_volume_causes(pod.context, str(name), field)
+            else fabric.trace_fabric_volume_causes(pod.context, str(name), field)
         )
     mount = pod.context.job.mounts_of(pod.role)[index - 1]
-    return _find_recorded_mount_causes(pod, mount, field)
+    return _trace_recorded_mount_causes(pod, mount, field)
 
 
-def _find_pod_volume_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_pod_volume_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     name = pod.at("volumes", stars[0], "name")
     if str(name).startswith(fabric.FABRIC_CAUSE_PREFIX):
-        return fabric.find_fabric_volume_causes(pod.context, str(name), str(stars[-1]))
+        return fabric.trace_fabric_volume_causes(pod.context, str(name), str(stars[-1]))
     if name == SCRIPTS_VOLUME:
         return _SCRIPTS
     mounts = [mount for mount in pod.context.job.mounts if mount.volume == name]
     if not mounts:
-        return find_template_causes("pod.yaml.j2")
-    return [cause for mount in mounts for cause in _find_recorded_mount_causes(pod, mount, str(stars[-1]))]
+        return trace_template_causes("pod.yaml.j2")
+    return [cause for mount in mounts for cause in _trace_recorded_mount_causes(pod, mount, str(stars[-1]))]
 
 
-def _find_recorded_mount_causes(pod: PodContext, mount: Mount, field: str) -> list[Cause]:
+def _trace_recorded_mount_causes(pod: PodContext, mount: Mount, field: str) -> list[Cause]:
     """Return the causes recorded with a mount.
 
     A launcher has the mounts of pods with ranks only if it runs some.
     """
     is_asked = mount.single and pod.role == "launcher"
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if is_asked else []
-    return [*causes_of(pod.context, mount.origins.get(field) or mount.origins[""]), *ranks]
+    return [*trace_origins_to_causes(pod.context, mount.origins.get(field) or mount.origins[""]), *ranks]
 
 
-def _find_restart_policy_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_restart_policy_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     asked = pod.context.spec("debug")
     return (
         [asked]
         if pod.at("restartPolicy") == "OnFailure"
-        else [*find_template_causes("pod.yaml.j2"), asked.aside()]
+        else [*trace_template_causes("pod.yaml.j2"), asked.aside()]
     )
 
 
-def _find_side_container_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_side_container_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     first = len(fabric.find_fabric_access(pod.context, pod.role).containers)
     index = int(stars[0]) - first
     if not 0 <= index < len(pod.context.job.containers_of(pod.role)):
-        return fabric.find_fabric_container_causes(pod.context, pod.role, stars)
+        return fabric.trace_fabric_container_causes(pod.context, pod.role, stars)
     ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
     if stars[1] == "volumeMounts":
-        mounted = _find_mount_causes_at_index(pod, int(stars[2]), str(stars[-1]))
-        return [*mounted, *others.find_container_entry_causes(pod.context, index), *ranks]
+        mounted = _trace_mount_causes_at_index(pod, int(stars[2]), str(stars[-1]))
+        return [*mounted, *others.trace_container_entry_causes(pod.context, index), *ranks]
     found = pod.context.job.containers[index]
-    return [*others.find_job_container_causes(pod.context, found, stars[1:]), *ranks]
+    return [*others.trace_job_container_causes(pod.context, found, stars[1:]), *ranks]
 
 
-def _find_security_context_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+def _trace_security_context_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of what the program's container may do: little, unless its fabric allows more."""
     if stars[:2] == ("capabilities", "add"):
-        return fabric.find_capability_causes(pod.context, stars)
+        return fabric.trace_capability_causes(pod.context, stars)
     if stars[0] in ("privileged", "allowPrivilegeEscalation"):
-        tight = [] if stars[0] == "privileged" else find_template_causes("pod.yaml.j2")
+        tight = [] if stars[0] == "privileged" else trace_template_causes("pod.yaml.j2")
         return (
-            [*tight, *mark_indirect(fabric.find_privilege_causes(pod.context))]
+            [*tight, *mark_indirect(fabric.trace_privilege_causes(pod.context))]
             if tight
-            else fabric.find_privilege_causes(pod.context)
+            else fabric.trace_privilege_causes(pod.context)
         )
-    return find_template_causes("pod.yaml.j2")
+    return trace_template_causes("pod.yaml.j2")
 
 
 _PROBE = "= the launcher starts when the workers' SSH servers answer | ~job.framework"
 POD_TABLE = CauseTable(
-    ("metadata labels *", _find_role_label_causes),
-    ("metadata annotations *", _find_role_annotation_causes),
+    ("metadata labels *", _trace_role_label_causes),
+    ("metadata annotations *", _trace_role_annotation_causes),
     ("spec schedulerName", "cluster.gang"),
-    ("spec restartPolicy", _find_restart_policy_causes),
+    ("spec restartPolicy", _trace_restart_policy_causes),
     ("spec terminationGracePeriodSeconds", "job.gracePeriod"),
-    ("spec nodeSelector *", _find_node_selector_causes),
-    ("spec tolerations * *", _find_toleration_causes),
-    ("spec affinity podAffinity **", _find_pod_affinity_causes),
-    ("spec affinity podAntiAffinity **", lambda pod, stars: apart(pod.context, stars)),
-    ("spec topologySpreadConstraints **", lambda pod, stars: spread(pod.context, stars)),
+    ("spec nodeSelector *", _trace_node_selector_causes),
+    ("spec tolerations * *", _trace_toleration_causes),
+    ("spec affinity podAffinity **", _trace_pod_affinity_causes),
+    ("spec affinity podAntiAffinity **", lambda pod, stars: trace_jobs_apart_causes(pod.context, stars)),
+    ("spec topologySpreadConstraints **", lambda pod, stars: trace_worker_spread_causes(pod.context, stars)),
     ("spec hostNetwork", "fabric.hostNetwork"),
     ("spec dnsPolicy", "fabric.hostNetwork"),
-    ("spec initContainers * **", _find_side_container_causes),
-    ("spec containers 0 securityContext **", _find_security_context_causes),
-    ("spec containers 0 image", _find_main_image_causes),
-    ("spec containers 0 command *", _find_main_command_causes),
-    ("spec containers 0 args *", _find_main_argument_causes),
+    ("spec initContainers * **", _trace_side_container_causes),
+    ("spec containers 0 securityContext **", _trace_security_context_causes),
+    ("spec containers 0 image", _trace_main_image_causes),
+    ("spec containers 0 command *", _trace_main_command_causes),
+    ("spec containers 0 args *", _trace_main_argument_causes),
     ("spec containers 0 ports **", _PROBE),
     ("spec containers 0 startupProbe **", _PROBE),
     ("spec containers 0 readinessProbe **", _PROBE),
-    ("spec containers 0 resources * *", _find_resource_amount_causes),
-    ("spec containers 0 volumeMounts * *", _find_volume_mount_causes),
-    ("spec volumes 0 emptyDir sizeLimit", _find_shared_memory_causes),
-    ("spec volumes * **", _find_pod_volume_causes),
+    ("spec containers 0 resources * *", _trace_resource_amount_causes),
+    ("spec containers 0 volumeMounts * *", _trace_volume_mount_causes),
+    ("spec volumes 0 emptyDir sizeLimit", _trace_shared_memory_causes),
+    ("spec volumes * **", _trace_pod_volume_causes),
 )
 
 
-def spread(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_worker_spread_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of how the run's workers are spread over nodes."""
     asked = context.spec("placement", "spread")
     if stars and stars[-1] == "jobset.sigs.k8s.io/jobset-name":
@@ -277,11 +277,11 @@ def spread(context: TraceContext, stars: FieldPath) -> list[Cause]:
     return [build_own_cause(f"{asked.because}: how pods are spread over nodes"), asked.aside()]
 
 
-def near(context: TraceContext, role: str, stars: FieldPath) -> list[Cause]:
+def trace_preferred_neighbour_causes(context: TraceContext, role: str, stars: FieldPath) -> list[Cause]:
     """Return the causes of a preferred neighbour: first the run's own pods (spread: pack), then others."""
     index = int(stars[1]) - (context.job.spread == "pack" and role == "worker")
     if index < 0:
-        return spread(context, stars)
+        return trace_worker_spread_causes(context, stars)
     asked = context.spec("placement", "near").aside()
     ranks = context.spec("launcher", "runsRanks").aside()
     levels_of = context.cluster("topology").aside()  # each job has a term per level
@@ -302,7 +302,7 @@ def near(context: TraceContext, role: str, stars: FieldPath) -> list[Cause]:
     return [build_own_cause("the closer, the better"), asked, ranks, levels_of]
 
 
-def apart(context: TraceContext, stars: FieldPath) -> list[Cause]:
+def trace_jobs_apart_causes(context: TraceContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of the jobs that share no node with the workers."""
     asked = context.spec("placement", "apart")
     ranks = context.spec("launcher", "runsRanks").aside()

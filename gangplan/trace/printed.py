@@ -22,10 +22,10 @@ from gangplan.objects import Body, walk_leaves
 from gangplan.plan import RunPlan
 from gangplan.source import load_blocks
 from gangplan.stand_ins import STAND_IN_MARKER, Study, TemplateNotes
-from gangplan.trace.attributes import find_attribute_causes
+from gangplan.trace.attributes import trace_attribute_causes
 from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import TraceContext
-from gangplan.trace.origins import causes_of
+from gangplan.trace.origins import trace_origins_to_causes
 
 
 class Way(NamedTuple):
@@ -48,13 +48,13 @@ def build_source_maps(unit: RunPlan) -> list[Printed]:
     def write(template: str, values: dict[str, Any]) -> list[Body]:
         bodies = render_template_objects(template, values)
         made.extend(bodies)
-        known.update(zip(map(id, bodies), ways_of(template, values), strict=True))
+        known.update(zip(map(id, bodies), build_source_maps_of_template(template, values), strict=True))
         return bodies
 
     return [known.get(id(body), {}) for body in generate_run_objects(unit, write)]
 
 
-def ways_of(template: str, values: dict[str, Any]) -> list[Printed]:
+def build_source_maps_of_template(template: str, values: dict[str, Any]) -> list[Printed]:
     """Return the source maps of the objects that a template writes for some values."""
     opened: list[TemplateNotes] = []
     notes = TemplateNotes(Study(), opened)
@@ -117,7 +117,7 @@ class _Ways:
         return Way((*way.steps, name), (*way.values, self._known[number]))
 
 
-def find_recorded_causes(context: TraceContext, printed: Printed, path: FieldPath) -> list[Cause]:
+def trace_recorded_causes(context: TraceContext, printed: Printed, path: FieldPath) -> list[Cause]:
     """Return the causes recorded with the value that a field was printed from; empty if it has none.
 
     An attribute of the model has those in `MODEL`, or those of the field that it is named after.
@@ -125,9 +125,9 @@ def find_recorded_causes(context: TraceContext, printed: Printed, path: FieldPat
     for way in printed.get(path, ()):
         for value in reversed(way.values):
             if isinstance(value, EnvVar):
-                causes = causes_of(context, value.origins)
+                causes = trace_origins_to_causes(context, value.origins)
                 is_told = way.steps[-1] == "name" or (way.steps[-1] == "key" and value.name == value.key)
                 return mark_indirect(causes) if is_told else causes
         if len(way.values) > 1 and isinstance(way.values[-1], str | int):
-            return find_attribute_causes(context, way.values[-2], str(way.steps[-1]))
+            return trace_attribute_causes(context, way.values[-2], str(way.steps[-1]))
     return []

@@ -8,7 +8,7 @@ from gangplan.trace.context import TraceContext
 from gangplan.trace.files import TracedFiles, build_own_cause
 
 
-def rails(files: TracedFiles, pool: str) -> list[FieldPath]:
+def trace_rail_entry_paths(files: TracedFiles, pool: str) -> list[FieldPath]:
     """Return the paths of the entries; if there are none, that of the entry that could be written."""
     base: FieldPath = ("nodePools", pool, "rdma")
     written = files.value("cluster", *base)
@@ -18,17 +18,24 @@ def rails(files: TracedFiles, pool: str) -> list[FieldPath]:
 def find_rail_path(files: TracedFiles, pool: str, resource: str) -> FieldPath | None:
     """Return the path of the entry with this resource, or None."""
     return next(
-        (one for one in rails(files, pool) if files.value("cluster", *one, "resource") == resource), None
+        (
+            one
+            for one in trace_rail_entry_paths(files, pool)
+            if files.value("cluster", *one, "resource") == resource
+        ),
+        None,
     )
 
 
-def find_rdma_name_causes(files: TracedFiles, pool: str) -> list[Cause]:
+def trace_rdma_name_causes(files: TracedFiles, pool: str) -> list[Cause]:
     """Return the names of a pool's devices, as indirect causes."""
     found = [files.cause("cluster", "nodePools", pool, "gpu", "resource")]
-    return mark_indirect([*found, *(files.cause("cluster", *one, "resource") for one in rails(files, pool))])
+    return mark_indirect(
+        [*found, *(files.cause("cluster", *one, "resource") for one in trace_rail_entry_paths(files, pool))]
+    )
 
 
-def find_rdma_amount_causes(context: TraceContext, at: FieldPath) -> list[Cause]:
+def trace_rdma_amount_causes(context: TraceContext, at: FieldPath) -> list[Cause]:
     """Return the causes of the number of an entry's devices that a worker gets (resolve/rdma.py)."""
     asked, count = context.spec("network", "rdma"), context.cluster(*at, "count")
     shared = context.cluster(*at, "shared")
@@ -44,10 +51,10 @@ def find_rdma_amount_causes(context: TraceContext, at: FieldPath) -> list[Cause]
         ]
     else:
         found = [count, asked.aside()]
-    return [*found, *_find_device_sharing_causes(context)]
+    return [*found, *_trace_device_sharing_causes(context)]
 
 
-def find_rdma_causes(context: TraceContext, field: str) -> list[Cause]:
+def trace_rdma_causes(context: TraceContext, field: str) -> list[Cause]:
     """Return the causes of a field of all entries, and of the choice of entries for a worker."""
     found = [context.cluster(*one, field) for one in _list_rail_field_paths(context)]
     written = [one for one in found if one.is_written]
@@ -55,15 +62,15 @@ def find_rdma_causes(context: TraceContext, field: str) -> list[Cause]:
         *written,
         *mark_indirect(found),
         context.spec("network", "rdma").aside(),
-        *_find_device_sharing_causes(context),
+        *_trace_device_sharing_causes(context),
     ]
 
 
 def _list_rail_field_paths(context: TraceContext) -> list[FieldPath]:
-    return rails(context.files, context.job.worker_pool.name)
+    return trace_rail_entry_paths(context.files, context.job.worker_pool.name)
 
 
-def _find_device_sharing_causes(context: TraceContext) -> list[Cause]:
+def _trace_device_sharing_causes(context: TraceContext) -> list[Cause]:
     """Return what decides how the devices of a node are shared out among its workers, as indirect causes."""
     pool = context.job.worker_pool.name
     facts = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gangplan.findings import FieldPath
 from gangplan.trace.cause import Cause
-from gangplan.trace.context import RunContext, find_template_causes
-from gangplan.trace.metadata import find_annotation_causes, find_label_causes
-from gangplan.trace.others import find_pull_causes
+from gangplan.trace.context import RunContext, trace_template_causes
+from gangplan.trace.metadata import trace_annotation_causes, trace_label_causes
+from gangplan.trace.others import trace_pull_causes
 from gangplan.trace.place import ClusterObjectContext
 from gangplan.trace.table import CauseRow, CauseTable
 
@@ -21,54 +21,54 @@ _FIELDS = {
 }
 
 
-def _find_schedule_cause(run: RunContext, *path: str) -> Cause:
+def _trace_schedule_cause(run: RunContext, *path: str) -> Cause:
     """Return a field of the schedule, or what leads to the schedule of another job."""
     follows = run.job.schedule is not None and run.job.schedule.follows
     return run.spec("after") if follows else run.spec("schedule", *path)
 
 
-def _find_schedule_field_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+def _trace_schedule_field_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     field = _FIELDS.get(str(stars[0]))
     return (
-        [_find_schedule_cause(run, field), _find_schedule_cause(run).aside()]
+        [_trace_schedule_cause(run, field), _trace_schedule_cause(run).aside()]
         if field
-        else find_template_causes(_SCHEDULE)
+        else trace_template_causes(_SCHEDULE)
     )
 
 
-def _find_suspend_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
-    return [run.spec("state"), _find_schedule_cause(run).aside()]
+def _trace_suspend_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    return [run.spec("state"), _trace_schedule_cause(run).aside()]
 
 
-def _find_kubectl_image_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
-    return [run.cluster("schedules", "client"), *find_pull_causes(run, run.word("client"))]
+def _trace_kubectl_image_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    return [run.cluster("schedules", "client"), *trace_pull_causes(run, run.word("client"))]
 
 
-def _find_kubectl_argument_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+def _trace_kubectl_argument_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     is_dated = run.body["kind"] == "CronJob"
     if stars[0] == 1:
         return run.named() if is_dated else run.run_name()
     if isinstance(stars[0], int) and stars[0] >= _FIRST + is_dated:
         return [run.spec("after")]
-    return find_template_causes(_SCHEDULE if is_dated else _AFTER)
+    return trace_template_causes(_SCHEDULE if is_dated else _AFTER)
 
 
-def _find_schedule_object_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
-    return [*find_template_causes(_SCHEDULE, "every schedule"), _find_schedule_cause(run).aside()]
+def _trace_schedule_object_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    return [*trace_template_causes(_SCHEDULE, "every schedule"), _trace_schedule_cause(run).aside()]
 
 
 _PLACE = "= the pod that creates {} goes where launchers go | job.launcher_pool | ~job.framework"
 _USER = "catalog.images.{{client}}.user.{} | ~cluster.schedules.client"
 
 
-def _build_kubectl_pod_rows(name: str, pod: str, what: str) -> tuple[CauseRow, ...]:
+def _build_rows_tracing_kubectl_pod(name: str, pod: str, what: str) -> tuple[CauseRow, ...]:
     """Return the rows of an object that creates a pod with kubectl."""
     return (
         ("metadata name", name),
         ("metadata namespace", "job.namespace"),
-        ("metadata labels *", find_label_causes),
-        ("metadata annotations *", find_annotation_causes),
-        (f"{pod} metadata labels *", find_label_causes),
+        ("metadata labels *", trace_label_causes),
+        ("metadata annotations *", trace_annotation_causes),
+        (f"{pod} metadata labels *", trace_label_causes),
         (
             f"{pod} metadata annotations *",
             "= OpenShift: images run as their own user | ~cluster.versions.openshift",
@@ -78,26 +78,26 @@ def _build_kubectl_pod_rows(name: str, pod: str, what: str) -> tuple[CauseRow, .
         (f"{pod} spec securityContext runAsGroup", _USER.format("gid")),
         (f"{pod} spec nodeSelector *", _PLACE.format(what)),
         (f"{pod} spec tolerations **", _PLACE.format(what)),
-        (f"{pod} spec containers 0 image", _find_kubectl_image_causes),
-        (f"{pod} spec containers 0 args *", _find_kubectl_argument_causes),
+        (f"{pod} spec containers 0 image", _trace_kubectl_image_causes),
+        (f"{pod} spec containers 0 args *", _trace_kubectl_argument_causes),
     )
 
 
 _POD = "spec jobTemplate spec template"
 CRON_JOB_TABLE = CauseTable(
-    *_build_kubectl_pod_rows("job.name", _POD, "runs"),
-    ("spec suspend", _find_suspend_causes),
-    ("spec jobTemplate metadata labels *", find_label_causes),
-    (f"{_POD} spec securityContext *", lambda run, stars: find_template_causes(_SCHEDULE)),
+    *_build_rows_tracing_kubectl_pod("job.name", _POD, "runs"),
+    ("spec suspend", _trace_suspend_causes),
+    ("spec jobTemplate metadata labels *", trace_label_causes),
+    (f"{_POD} spec securityContext *", lambda run, stars: trace_template_causes(_SCHEDULE)),
     (f"{_POD} spec volumes 0 configMap name", "job.run_name"),
-    ("spec jobTemplate **", _find_schedule_object_causes),
-    ("spec *", _find_schedule_field_causes),
-    ("**", _find_schedule_object_causes),
+    ("spec jobTemplate **", _trace_schedule_object_causes),
+    ("spec *", _trace_schedule_field_causes),
+    ("**", _trace_schedule_object_causes),
 )
 _NAME = "job.run_name | ~spec.after"
 WAITING_JOB_TABLE = CauseTable(
-    *_build_kubectl_pod_rows(_NAME, "spec template", "the run"),
-    ("spec template spec securityContext *", lambda run, stars: find_template_causes(_AFTER)),
+    *_build_rows_tracing_kubectl_pod(_NAME, "spec template", "the run"),
+    ("spec template spec securityContext *", lambda run, stars: trace_template_causes(_AFTER)),
     ("spec template spec volumes 0 configMap name", _NAME),
     (
         "**",
@@ -106,7 +106,7 @@ WAITING_JOB_TABLE = CauseTable(
 )
 
 
-def find_api_address_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_api_address_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of the API server's addresses."""
     listed = place.value("cluster", "schedules", "egress") or []
     found = [place.cluster("egress", name) for name in listed]

@@ -12,11 +12,11 @@ from gangplan.model.site import Site, Tenant
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.resolve import resolve_site, resolve_tenants
-from gangplan.trace.cause import Cause, Trace, trace_of
+from gangplan.trace.cause import Cause, Trace, build_trace_from_causes
 from gangplan.trace.files import TracedFiles
-from gangplan.trace.patched import find_generated_path, find_patch_causes, is_touched
+from gangplan.trace.patched import is_touched, trace_patch_causes, trace_path_back_through_patch
 from gangplan.trace.place import ClusterObjectContext
-from gangplan.trace.table import CauseTable, build_cause_finder
+from gangplan.trace.table import CauseTable, build_cause_finder_from_table
 from gangplan.trace.tracing import Tracer
 from gangplan.workspace import Workspace
 
@@ -42,7 +42,7 @@ class TracedClusterObjects:
         return Location(self.owner.source, 1, 1)
 
 
-def find_cluster_objects(
+def find_traced_cluster_objects(
     workspace: Workspace, cluster: str, file: str, team: str = ""
 ) -> TracedClusterObjects | None:
     """Return the objects of a cluster's platform file, or of tenant `team`; None if it is not there."""
@@ -64,11 +64,15 @@ def trace_standing(
     """Return where a field of a platform's or tenant's built object comes from, like `trace` for runs."""
     before, way = standing.before[index], path
     if component.patches and is_touched(component, before):
-        found = find_generated_path(before, bodies[index], path)
+        found = trace_path_back_through_patch(before, bodies[index], path)
         if found is None:
-            return trace_of(find_patch_causes(component, before, bodies[index], path), standing.home)
+            return build_trace_from_causes(
+                trace_patch_causes(component, before, bodies[index], path), standing.home
+            )
         way = found
-    return trace_of(_build_object_cause_finder(standing, before)(way), standing.home)
+    return build_trace_from_causes(
+        _build_cause_finder_of_cluster_object(standing, before)(way), standing.home
+    )
 
 
 def build_cluster_tracer(
@@ -91,7 +95,7 @@ def join_tracers(parts: Sequence[tuple[Tracer, int]]) -> Tracer:
     return tracer
 
 
-def _build_object_cause_finder(
+def _build_cause_finder_of_cluster_object(
     standing: TracedClusterObjects, before: Body
 ) -> Callable[[FieldPath], list[Cause]]:
     workspace, tenant = standing.workspace, standing.tenant
@@ -106,11 +110,13 @@ def _build_object_cause_finder(
         from gangplan.trace import sweeps  # few workspaces have sweeps
 
         if sweeps.is_of_sweep(place):
-            return partial(sweeps.find_sweep_object_causes, place)
-    return build_cause_finder(_load_cause_tables(tenant is not None).get(before["kind"]), place, before)
+            return partial(sweeps.trace_sweep_object_causes, place)
+    return build_cause_finder_from_table(
+        _load_cause_tables_of_traced_objects(tenant is not None).get(before["kind"]), place, before
+    )
 
 
-def _load_cause_tables(is_tenant: bool) -> Mapping[str, CauseTable]:
+def _load_cause_tables_of_traced_objects(is_tenant: bool) -> Mapping[str, CauseTable]:
     """Return the tables by kind.
 
     They are imported with the first finding, because they slow down the start.

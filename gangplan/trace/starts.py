@@ -10,7 +10,7 @@ from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import TraceContext
 from gangplan.trace.files import build_own_cause
 from gangplan.trace.launch import find_first_word, trace_launcher_variable, trace_own_values
-from gangplan.trace.origins import causes_of
+from gangplan.trace.origins import trace_origins_to_causes
 
 # /bin/sh, -c, the text that checks the scripts, and the name of the script; options follow until this word.
 _SCRIPT, _LAST = 3, "--"
@@ -28,7 +28,7 @@ def trace_container_command(
         return [build_own_cause(_describe_start_script(context, role)), *around]
     end = words.index(_LAST) if _LAST in words else len(words)
     if index > end:
-        return _find_preflight_word_causes(context, words, end, index)
+        return _trace_preflight_word_causes(context, words, end, index)
     if index == end:
         return [build_own_cause("what follows is what the script starts"), *around]
     found = OPTIONS.get(words[index].partition("=")[0])
@@ -45,43 +45,43 @@ def _describe_start_script(context: TraceContext, role: str) -> str:
 # Options
 
 
-def _find_mpi_option_causes(context: TraceContext) -> list[Cause]:
+def _trace_mpi_option_causes(context: TraceContext) -> list[Cause]:
     return [
         build_own_cause("how the image's MPI takes hosts and options"),
         *mark_indirect(context.mpi()),
-        _find_backend_cause(context),
+        _trace_backend_cause(context),
     ]
 
 
-def _find_pod_hold_causes(context: TraceContext) -> list[Cause]:
+def _trace_pod_hold_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of whether a failed pod waits, so that an attempt that the platform ended is
     distinguishable."""
     says = "a failed pod stays a little, so that one that was taken away is seen to fail first"
     version = context.cluster("versions", "trainer")
     around = mark_indirect(
-        [*context.chosen("retries"), version, context.spec("elastic"), _find_backend_cause(context)]
+        [*context.chosen("retries"), version, context.spec("elastic"), _trace_backend_cause(context)]
     )
     return [build_own_cause(says), *around]
 
 
-def _find_ssh_wait_causes(context: TraceContext) -> list[Cause]:
-    return [context.cluster("podsReadyTimeout"), context.gang().aside(), _find_backend_cause(context)]
+def _trace_ssh_wait_causes(context: TraceContext) -> list[Cause]:
+    return [context.cluster("podsReadyTimeout"), context.gang().aside(), _trace_backend_cause(context)]
 
 
-def _find_mpi_setup_causes(context: TraceContext) -> list[Cause]:
+def _trace_mpi_setup_causes(context: TraceContext) -> list[Cause]:
     return [context.image("mpi", "setup"), *mark_indirect(context.chosen("image"))]
 
 
-def _find_launcher_rank_causes(context: TraceContext) -> list[Cause]:
+def _trace_launcher_rank_causes(context: TraceContext) -> list[Cause]:
     return [context.spec("launcher", "runsRanks"), *mark_indirect(context.framework())]
 
 
-def _find_host_list_causes(context: TraceContext) -> list[Cause]:
+def _trace_host_list_causes(context: TraceContext) -> list[Cause]:
     says = "the MPI operator would name a list of hosts that does not know the launcher"
-    return [build_own_cause(says), *mark_indirect(context.mpi()), _find_backend_cause(context)]
+    return [build_own_cause(says), *mark_indirect(context.mpi()), _trace_backend_cause(context)]
 
 
-def _find_unset_variable_causes(context: TraceContext) -> list[Cause]:
+def _trace_unset_variable_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of the variables that the launcher keeps to itself: they hold for its own pod
     alone."""
     says = "variables that hold for the launcher's pod alone, and that ranks elsewhere must not get"
@@ -98,59 +98,65 @@ def _find_unset_variable_causes(context: TraceContext) -> list[Cause]:
         find_first_word(context),
         ranks,
     ]
-    return [build_own_cause(says), *trace_own_values(context), *around, *hidden, _find_backend_cause(context)]
+    return [
+        build_own_cause(says),
+        *trace_own_values(context),
+        *around,
+        *hidden,
+        _trace_backend_cause(context),
+    ]
 
 
-def _find_deepspeed_option_causes(context: TraceContext) -> list[Cause]:
+def _trace_deepspeed_option_causes(context: TraceContext) -> list[Cause]:
     says = "variables for all ranks, which DeepSpeed reads from a file"
     return [
         build_own_cause(says),
-        *mark_indirect(_find_job_env_causes(context)),
+        *mark_indirect(_trace_job_env_causes(context)),
         *mark_indirect(context.framework()),
         find_first_word(context),
     ]
 
 
-def _find_pod_variable_causes(context: TraceContext) -> list[Cause]:
+def _trace_pod_variable_causes(context: TraceContext) -> list[Cause]:
     return [
         build_own_cause("variables with a value of their own in each pod, for ranks that start by SSH"),
-        *_find_ssh_variable_causes(context),
+        *_trace_ssh_variable_causes(context),
     ]
 
 
-def _find_cloud_variable_causes(context: TraceContext) -> list[Cause]:
+def _trace_cloud_variable_causes(context: TraceContext) -> list[Cause]:
     return [
         build_own_cause("variables that the cloud gives to pods, for ranks that start by SSH"),
-        *_find_ssh_variable_causes(context),
+        *_trace_ssh_variable_causes(context),
     ]
 
 
-def _find_ssh_variable_causes(context: TraceContext) -> list[Cause]:
+def _trace_ssh_variable_causes(context: TraceContext) -> list[Cause]:
     return [*trace_own_values(context), *mark_indirect(context.framework())]
 
 
-def _find_backend_cause(context: TraceContext) -> Cause:
+def _trace_backend_cause(context: TraceContext) -> Cause:
     return context.spec("backend").aside()
 
 
-def _find_job_env_causes(context: TraceContext) -> list[Cause]:
-    return [cause for one in context.job.env for cause in causes_of(context, one.origins)]
+def _trace_job_env_causes(context: TraceContext) -> list[Cause]:
+    return [cause for one in context.job.env for cause in trace_origins_to_causes(context, one.origins)]
 
 
 OPTIONS: Mapping[str, Callable[[TraceContext], list[Cause]]] = {
-    "--mpi": _find_mpi_option_causes,
+    "--mpi": _trace_mpi_option_causes,
     "--workers": TraceContext.workers,
     "--grace": lambda context: context.chosen("gracePeriod"),
-    "--hold": _find_pod_hold_causes,
-    "--ssh-wait": _find_ssh_wait_causes,
-    "--setup": _find_mpi_setup_causes,
-    "--ranks": _find_launcher_rank_causes,
-    "--hosts-in": _find_host_list_causes,
-    "--unset": _find_unset_variable_causes,
-    "--deepspeed": _find_deepspeed_option_causes,
-    "--preflight": lambda context: _find_preflight_causes(context),
-    "--own": _find_pod_variable_causes,
-    "--given": _find_cloud_variable_causes,
+    "--hold": _trace_pod_hold_causes,
+    "--ssh-wait": _trace_ssh_wait_causes,
+    "--setup": _trace_mpi_setup_causes,
+    "--ranks": _trace_launcher_rank_causes,
+    "--hosts-in": _trace_host_list_causes,
+    "--unset": _trace_unset_variable_causes,
+    "--deepspeed": _trace_deepspeed_option_causes,
+    "--preflight": lambda context: _trace_preflight_causes(context),
+    "--own": _trace_pod_variable_causes,
+    "--given": _trace_cloud_variable_causes,
     "--keep-until": lambda context: [context.spec("debug", "until")],
 }
 
@@ -158,11 +164,11 @@ OPTIONS: Mapping[str, Callable[[TraceContext], list[Cause]]] = {
 # The preflight
 
 
-def _find_preflight_word_causes(
+def _trace_preflight_word_causes(
     context: TraceContext, words: Sequence[str], end: int, index: int
 ) -> list[Cause]:
     """Return the causes of a word of the preflight (plan/preflight.py)."""
-    around = mark_indirect(_find_preflight_causes(context))
+    around = mark_indirect(_trace_preflight_causes(context))
     asked = context.image("preflight")
     if words[index] == context.job.image.preflight:
         return [asked, *around]
@@ -171,7 +177,7 @@ def _find_preflight_word_causes(
     return [*_PLANNED[words[index - 1]](context), *around]
 
 
-def _find_storage_check_causes(context: TraceContext) -> list[Cause]:
+def _trace_storage_check_causes(context: TraceContext) -> list[Cause]:
     return [build_own_cause("a folder that every worker must be able to write to")]
 
 
@@ -179,14 +185,14 @@ _PLANNED: Mapping[str, Callable[[TraceContext], list[Cause]]] = {
     "--workers": TraceContext.workers,
     "--slots": TraceContext.slots,
     "--gpus": lambda context: context.chosen("gpus"),
-    "--storage": _find_storage_check_causes,
+    "--storage": _trace_storage_check_causes,
 }
 
 
-def _find_preflight_causes(context: TraceContext) -> list[Cause]:
+def _trace_preflight_causes(context: TraceContext) -> list[Cause]:
     """Return the causes of the preflight and of the planned values that it checks."""
     told = [*context.slots(), *context.ranks(), *context.chosen("gpus"), *context.chosen("image")]
-    told += _find_job_env_causes(context)
+    told += _trace_job_env_causes(context)
     told += [context.spec(field) for field in ("mpi", "data", "checkpoint", "volumes")]
     told += [context.spec("network", field) for field in ("rdma", "transport")]
     told.append(context.cluster("nodePools", context.job.worker_pool.name, "rdma"))

@@ -7,17 +7,17 @@ from gangplan.spec.sweep_files import SweepFile
 from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.files import build_own_cause
 from gangplan.trace.place import ClusterObjectContext
-from gangplan.trace.quotas import find_limit_causes
+from gangplan.trace.quotas import trace_borrow_or_lend_limit_causes
 
 
 def is_of_sweep(place: ClusterObjectContext) -> bool:
     """Return whether an object of a cluster exists because of a sweep."""
-    return _find_cohort_team(place) is not None or _find_queue_sweep(place) is not None
+    return _find_team_of_traced_cohort(place) is not None or _find_sweep_of_traced_queue(place) is not None
 
 
-def find_sweep_object_causes(place: ClusterObjectContext, path: FieldPath) -> list[Cause]:
+def trace_sweep_object_causes(place: ClusterObjectContext, path: FieldPath) -> list[Cause]:
     """Return the causes of a field of such an object."""
-    sweep, team = _find_queue_sweep(place), _find_cohort_team(place)
+    sweep, team = _find_sweep_of_traced_queue(place), _find_team_of_traced_cohort(place)
     if sweep is not None:
         document = sweep.document
         assert document is not None
@@ -41,23 +41,23 @@ def find_sweep_object_causes(place: ClusterObjectContext, path: FieldPath) -> li
     if path[:2] == ("spec", "parentName"):
         return [place.cluster(*holder, "cohort"), because]
     if path and path[-1] in ("borrowingLimit", "lendingLimit"):
-        return [*_find_team_limit_causes(place, holder, path), because]
+        return [*_trace_team_limit_causes(place, holder, path), because]
     return around
 
 
-def _find_team_limit_causes(place: ClusterObjectContext, holder: FieldPath, path: FieldPath) -> list[Cause]:
+def _trace_team_limit_causes(place: ClusterObjectContext, holder: FieldPath, path: FieldPath) -> list[Cause]:
     """Return the causes of a limit of the team, which is that of its cohort."""
     flavor = place.body["spec"]["resourceGroups"][0]["flavors"][path[4]]
     resource = flavor["resources"][path[6]]["name"]
     pool = next((one.pool for one in place.site.flavors if one.name == flavor["name"]), flavor["name"])
     kind = "borrow" if path[-1] == "borrowingLimit" else "lend"
     return [
-        *mark_indirect(find_limit_causes(place, holder, kind, pool, resource)),
+        *mark_indirect(trace_borrow_or_lend_limit_causes(place, holder, kind, pool, resource)),
         place.cluster(*holder, kind),
     ]
 
 
-def _find_cohort_team(place: ClusterObjectContext) -> str | None:
+def _find_team_of_traced_cohort(place: ClusterObjectContext) -> str | None:
     """Return the team whose cohort the object is, or None."""
     if place.body["kind"] != "Cohort":
         return None
@@ -65,7 +65,7 @@ def _find_cohort_team(place: ClusterObjectContext) -> str | None:
     return next((one.team for one in place.site.queues if f"{one.name}.team" == name), None)
 
 
-def _find_queue_sweep(place: ClusterObjectContext) -> SweepFile | None:
+def _find_sweep_of_traced_queue(place: ClusterObjectContext) -> SweepFile | None:
     """Return the sweep whose queue the object is, or None."""
     kind, name = place.body["kind"], place.body["metadata"]["name"]
     for sweep in place.workspace.sweeps.values():

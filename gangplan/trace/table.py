@@ -11,7 +11,7 @@ from gangplan.model.job import ValueOrigin
 from gangplan.objects import Body, walk_leaves
 from gangplan.trace.cause import Cause
 from gangplan.trace.files import build_own_cause, find_value_at
-from gangplan.trace.origins import causes_of
+from gangplan.trace.origins import trace_origins_to_causes
 
 # A rule of a row: from the context of the trace and the steps that match its stars to causes.
 CauseRule = Callable[[Any, FieldPath], Sequence[Cause]]
@@ -33,7 +33,7 @@ class CauseTable:
     def find(self, path: FieldPath) -> tuple[CauseRule, FieldPath] | None:
         """Return the rule of the first row that matches, and the steps that its stars match."""
         for pattern, rule in self._rows:
-            stars = _match_field_pattern(pattern, path)
+            stars = _find_pattern_stars_in_traced_field(pattern, path)
             if stars is not None:
                 return rule, stars
         return None
@@ -46,17 +46,17 @@ def build_origin_rule(text: str) -> Callable[[Any, FieldPath], list[Cause]]:
     stand for a word of the context and for a step that a star matches. `~` marks an indirect origin, a
     trailing `#` one that points to a name. `: why` adds a reason, and `= why` is what gangplan decides.
     """
-    parts = [_parse_value_origin(one.strip()) for one in text.split(" | ")]
+    parts = [_parse_cause_table_origin(one.strip()) for one in text.split(" | ")]
 
     def rule(context: Any, stars: FieldPath) -> list[Cause]:
         filled = _Filling(context, stars)
         run = getattr(context, "context", context)  # the run of a pod's context
-        return causes_of(run, (filled.in_origin(one) for one in parts))
+        return trace_origins_to_causes(run, (filled.in_origin(one) for one in parts))
 
     return rule
 
 
-def _parse_value_origin(text: str) -> ValueOrigin:
+def _parse_cause_table_origin(text: str) -> ValueOrigin:
     if text.startswith("= "):
         return ValueOrigin("", because=text[2:])
     place, _, because = text.partition(": ")
@@ -92,7 +92,7 @@ def _convert_to_field_path(found: Any) -> FieldPath:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _match_field_pattern(pattern: tuple[str, ...], path: FieldPath) -> FieldPath | None:
+def _find_pattern_stars_in_traced_field(pattern: tuple[str, ...], path: FieldPath) -> FieldPath | None:
     rest = pattern[-1] == "**"
     fixed = pattern[:-1] if rest else pattern
     if len(path) < len(fixed) or (not rest and len(path) != len(fixed)):
@@ -106,7 +106,7 @@ def _match_field_pattern(pattern: tuple[str, ...], path: FieldPath) -> FieldPath
     return tuple(stars) + (path[len(fixed) :] if rest else ())
 
 
-def build_cause_finder(
+def build_cause_finder_from_table(
     table: CauseTable | None, context: Any, body: Body, kept: Callable[[FieldPath], list[Cause]] | None = None
 ) -> Callable[[FieldPath], list[Cause]]:
     """Return a function from a path to its causes: the field's, or those of all fields in it.

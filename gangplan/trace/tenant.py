@@ -9,18 +9,18 @@ from gangplan.generators.tenants import format_grant_name
 from gangplan.model.backend import BACKENDS
 from gangplan.model.site import DebugGrant, Tenant
 from gangplan.trace.cause import Cause, mark_indirect
-from gangplan.trace.context import find_namespace_causes
+from gangplan.trace.context import trace_namespace_causes
 from gangplan.trace.files import build_own_cause
-from gangplan.trace.metadata import find_waiver_causes
-from gangplan.trace.network import find_dns_causes
-from gangplan.trace.persistent import build_claim_rule, find_persistent_volume_causes
+from gangplan.trace.metadata import trace_waiver_causes
+from gangplan.trace.network import trace_dns_rule_causes
+from gangplan.trace.persistent import build_claim_cause_rule, trace_persistent_volume_causes
 from gangplan.trace.place import ClusterObjectContext
-from gangplan.trace.quotas import find_bound_causes, find_queue_maximum_causes
+from gangplan.trace.quotas import trace_limit_range_bound_causes, trace_queue_maximum_causes
 from gangplan.trace.table import CauseRow, CauseTable
 from gangplan.waivers import Subject
 
 
-def queue_name(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_local_queue_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of metadata.name of a LocalQueue."""
     holder, name = ("teams", tenant_of(place).team), place.body["metadata"]["name"]
     own = place.cluster(*holder, "queue")
@@ -41,10 +41,10 @@ def tenant_of(place: ClusterObjectContext) -> Tenant:
 
 def namespace(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a team's namespace."""
-    return find_namespace_causes(place.files, tenant_of(place).team)
+    return trace_namespace_causes(place.files, tenant_of(place).team)
 
 
-def _find_debug_grants(place: ClusterObjectContext) -> list[tuple[int, str]]:
+def _find_debug_grants_of_traced_binding(place: ClusterObjectContext) -> list[tuple[int, str]]:
     """Return the debug grants of a binding by its name, which contains the last day and a hash."""
     listed = place.value("team", "debuggers") or []
     found = []
@@ -57,22 +57,22 @@ def _find_debug_grants(place: ClusterObjectContext) -> list[tuple[int, str]]:
 
 def grant(place: ClusterObjectContext, stars: FieldPath, field: str) -> list[Cause]:
     """Return a field of the debug grants that a binding comes from."""
-    return [place.team("debuggers", index, field) for index, _ in _find_debug_grants(place)]
+    return [place.team("debuggers", index, field) for index, _ in _find_debug_grants_of_traced_binding(place)]
 
 
-def binding_name(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_role_binding_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of metadata.name of a RoleBinding."""
-    grants = _find_debug_grants(place)
+    grants = _find_debug_grants_of_traced_binding(place)
     if grants:
-        return [cause for index, _ in grants for cause in _find_grant_name_causes(place, index)]
-    return role(place, stars)
+        return [cause for index, _ in grants for cause in _trace_grant_name_causes(place, index)]
+    return trace_role_causes_of_binding(place, stars)
 
 
-def _find_grant_name_causes(place: ClusterObjectContext, index: int) -> list[Cause]:
+def _trace_grant_name_causes(place: ClusterObjectContext, index: int) -> list[Cause]:
     return [place.team("debuggers", index, field) for field in ("until", "group", "reason")]
 
 
-def role(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_role_causes_of_binding(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of the role that a binding grants."""
     if place.body["metadata"]["name"] == "gangplan-scheduler":
         return [place.cluster("schedules", because="CronJobs of the cluster start the runs of schedules")]
@@ -81,13 +81,13 @@ def role(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
             build_own_cause("OpenShift: images run as their own user"),
             place.cluster("versions", "openshift").aside(),
         ]
-    if _find_debug_grants(place):
+    if _find_debug_grants_of_traced_binding(place):
         return [build_own_cause("who may open a shell in pods has the role of a debugger")]
-    around = [place.cluster("gitopsOnly").aside(), *mark_indirect(_find_team_group_causes(place))]
+    around = [place.cluster("gitopsOnly").aside(), *mark_indirect(_trace_team_group_causes(place))]
     return [build_own_cause("the role of a persona; where only Git writes, everybody looks"), *around]
 
 
-def _find_team_group_causes(place: ClusterObjectContext) -> list[Cause]:
+def _trace_team_group_causes(place: ClusterObjectContext) -> list[Cause]:
     return [
         place.team("groups", field, index)
         for field in GROUPS.values()
@@ -95,22 +95,26 @@ def _find_team_group_causes(place: ClusterObjectContext) -> list[Cause]:
     ]
 
 
-def _find_subject_group_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    if grants := _find_debug_grants(place):
+def _trace_subject_group_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    if grants := _find_debug_grants_of_traced_binding(place):
         return [place.team("debuggers", index, "group") for index, _ in grants]
     name = place.body["subjects"][stars[0]]["name"]
-    found = [cause for cause in _find_team_group_causes(place) if place.value("team", *cause.field) == name]
-    others = mark_indirect(cause for cause in _find_team_group_causes(place) if cause not in found)
+    found = [cause for cause in _trace_team_group_causes(place) if place.value("team", *cause.field) == name]
+    others = mark_indirect(cause for cause in _trace_team_group_causes(place) if cause not in found)
     return [*found, *others, place.cluster("gitopsOnly").aside()]
 
 
 def subject(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a subject: groups of the team's file, or on OpenShift the account of the pods."""
     is_account = place.body["subjects"][stars[0]].get("kind") == "ServiceAccount"
-    return role(place, stars) if is_account else _find_subject_group_causes(place, stars)
+    return (
+        trace_role_causes_of_binding(place, stars)
+        if is_account
+        else _trace_subject_group_causes(place, stars)
+    )
 
 
-def subject_kind(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def trace_binding_subject_kind_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a subject's kind: the same for every group, as long as it exists."""
     return [
         build_own_cause("groups of the identity provider, or on OpenShift the pods' account"),
@@ -118,7 +122,7 @@ def subject_kind(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     ]
 
 
-def _find_cloud_identity_causes(
+def _trace_cloud_identity_causes(
     place: ClusterObjectContext, stars: FieldPath, cloud: str, field: str
 ) -> list[Cause]:
     here = place.cluster("teams", place.word("team"), "identity", cloud, field)
@@ -127,7 +131,7 @@ def _find_cloud_identity_causes(
 
 
 ACCOUNT = tuple(
-    (f"metadata annotations {key}", partial(_find_cloud_identity_causes, cloud=cloud, field=field))
+    (f"metadata annotations {key}", partial(_trace_cloud_identity_causes, cloud=cloud, field=field))
     for key, cloud, field in (
         ("eks.amazonaws.com/role-arn", "aws", "role"),
         ("iam.gke.io/gcp-service-account", "gcp", "serviceAccount"),
@@ -142,17 +146,17 @@ COUNTS = {"persistentvolumeclaims": "claims", "pods": "pods"}
 COUNTS |= {f"count/{made.resource}": "runs" for made in BACKENDS.values()}
 
 
-def _find_tenant_label_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_tenant_label_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     key = str(stars[-1])
     if key.startswith(f"{PREFIX}waived-"):
         subject = Subject(place.name, tenant_of(place).team)
-        return find_waiver_causes(place.workspace.waivers, key.removeprefix(f"{PREFIX}waived-"), subject)
+        return trace_waiver_causes(place.workspace.waivers, key.removeprefix(f"{PREFIX}waived-"), subject)
     if key.startswith(PREFIX):
-        return _find_compliance_causes(place, key.removeprefix(PREFIX))
+        return _trace_compliance_causes(place, key.removeprefix(PREFIX))
     return [build_own_cause("gangplan marks all that it renders")]
 
 
-def _find_pod_security_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_pod_security_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of the level that a namespace enforces: restricted unless stated."""
     level = place.cluster("teams", tenant_of(place).team, "podSecurity", "level")
     return [level] if level.is_written else [build_own_cause(_POD_SECURITY), level.aside()]
@@ -161,7 +165,7 @@ def _find_pod_security_causes(place: ClusterObjectContext, stars: FieldPath) -> 
 _POD_SECURITY = "the namespace of every team follows the restricted level of pod security"
 
 
-def _find_compliance_causes(place: ClusterObjectContext, key: str) -> list[Cause]:
+def _trace_compliance_causes(place: ClusterObjectContext, key: str) -> list[Cause]:
     listed = place.value("team", "compliance")
     if isinstance(listed, list) and key in listed:
         return [place.team("compliance", listed.index(key))]
@@ -172,7 +176,7 @@ def _find_compliance_causes(place: ClusterObjectContext, key: str) -> list[Cause
     return [place.team("compliance", because="compliance in the team's file sets it")]
 
 
-def _find_hard_quota_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_hard_quota_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a bound of the namespace's quota (resolve/backstop.py)."""
     key = str(stars[0])
     if "scopeSelector" in place.body["spec"]:
@@ -190,11 +194,13 @@ def _find_hard_quota_causes(place: ClusterObjectContext, stars: FieldPath) -> li
     field = "gpus" if resource in gpus else resource
     capped = place.cluster("teams", team, "hardQuota", field)
     return (
-        [capped] if capped.is_written else [*find_queue_maximum_causes(place, team, resource), capped.aside()]
+        [capped]
+        if capped.is_written
+        else [*trace_queue_maximum_causes(place, team, resource), capped.aside()]
     )
 
 
-def _find_barred_priority_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_barred_priority_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     name = place.body["spec"]["scopeSelector"]["matchExpressions"][0]["values"][stars[-1]]
     around = [place.cluster("teams", tenant_of(place).team, "priorities").aside()]
     if str(name).startswith("system-"):
@@ -206,23 +212,23 @@ def _find_barred_priority_causes(place: ClusterObjectContext, stars: FieldPath) 
     ]
 
 
-def _find_limit_range_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return find_bound_causes(place, str(stars[-2]), str(stars[-1]))
+def _trace_limit_range_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return trace_limit_range_bound_causes(place, str(stars[-2]), str(stars[-1]))
 
 
-def _find_dns_pod_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return find_dns_causes(place, list(stars))
+def _trace_dns_pod_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return trace_dns_rule_causes(place, list(stars))
 
 
-def _find_dns_address_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return find_dns_causes(place, list(stars), is_address=True)
+def _trace_dns_address_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return trace_dns_rule_causes(place, list(stars), is_address=True)
 
 
-def _find_secret_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return _find_named_secret_causes(place, place.body["metadata"]["name"])
+def _trace_secret_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return _trace_named_secret_causes(place, place.body["metadata"]["name"])
 
 
-def _find_named_secret_causes(place: ClusterObjectContext, name: str) -> list[Cause]:
+def _trace_named_secret_causes(place: ClusterObjectContext, name: str) -> list[Cause]:
     found = []
     for field in ("secrets", "pullSecrets"):
         listed = place.value("team", field) or []
@@ -233,13 +239,13 @@ def _find_named_secret_causes(place: ClusterObjectContext, name: str) -> list[Ca
     return found
 
 
-def _find_secret_key_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_secret_key_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     path = str(place.value("cluster", "secretStore", "path") or "")
     home = namespace(place, stars) if "{namespace}" in path else []
-    return [place.cluster("secretStore", "path"), *_find_secret_name_causes(place, stars), *home]
+    return [place.cluster("secretStore", "path"), *_trace_secret_name_causes(place, stars), *home]
 
 
-def _find_pull_secret_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+def _trace_pull_secret_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
     listed = place.value("team", "pullSecrets") or []
     name = place.body["metadata"]["name"]
     index = listed.index(name) if name in listed else 0
@@ -249,7 +255,7 @@ def _find_pull_secret_causes(place: ClusterObjectContext, stars: FieldPath) -> l
     ]
 
 
-def _find_claim_entry_name(place: ClusterObjectContext) -> str:
+def _find_claim_key_of_traced_object(place: ClusterObjectContext) -> str:
     """Return the key in `claims` of the entry that creates this object."""
     name = place.body["metadata"]["name"]
     for one, claim in (place.value("team", "claims") or {}).items():
@@ -258,20 +264,20 @@ def _find_claim_entry_name(place: ClusterObjectContext) -> str:
     return str(name)
 
 
-def _find_claim_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return [place.team("claims", _find_claim_entry_name(place), "claimName")]
+def _trace_claim_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return [place.team("claims", _find_claim_key_of_traced_object(place), "claimName")]
 
 
-def _find_access_mode_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return [place.team("claims", _find_claim_entry_name(place), "accessModes", stars[0])]
+def _trace_access_mode_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return [place.team("claims", _find_claim_key_of_traced_object(place), "accessModes", stars[0])]
 
 
-def _find_claim_size_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return [place.team("claims", _find_claim_entry_name(place), "size")]
+def _trace_claim_size_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return [place.team("claims", _find_claim_key_of_traced_object(place), "size")]
 
 
-def _find_storage_class_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    stated = place.team("claims", _find_claim_entry_name(place), "storageClass")
+def _trace_storage_class_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    stated = place.team("claims", _find_claim_key_of_traced_object(place), "storageClass")
     if stated.is_written:
         return [stated]
     kinds = place.value("cluster", "storageClasses") or {}
@@ -294,12 +300,12 @@ _META: tuple[CauseRow, ...] = (
         (f"metadata labels pod-security.kubernetes.io/{mode}-version", "cluster.versions.kubernetes")
         for mode in ("enforce", "audit", "warn")
     ),
-    ("metadata labels pod-security.kubernetes.io/enforce", _find_pod_security_causes),
+    ("metadata labels pod-security.kubernetes.io/enforce", _trace_pod_security_causes),
     ("metadata labels pod-security.kubernetes.io/audit", _SECURE),
     ("metadata labels pod-security.kubernetes.io/warn", _SECURE),
     ("metadata labels opendatahub.io/dashboard", _OPENSHIFT),
     ("metadata labels kueue.openshift.io/managed", f"{_OPENSHIFT} | ~cluster.versions.kueue | ~cluster.gang"),
-    ("metadata labels *", _find_tenant_label_causes),
+    ("metadata labels *", _trace_tenant_label_causes),
     (f"metadata annotations {PREFIX}contact", "team.contact"),
     (f"metadata annotations {PREFIX}description", "team.description"),
     (f"metadata annotations {PREFIX}source", "team: the team's file is {source}"),
@@ -321,38 +327,38 @@ TENANT_TABLES: dict[str, CauseTable] = {
         *_META,
         (
             "spec hard *",
-            _find_hard_quota_causes,
+            _trace_hard_quota_causes,
         ),
-        ("spec scopeSelector matchExpressions 0 values *", _find_barred_priority_causes),
+        ("spec scopeSelector matchExpressions 0 values *", _trace_barred_priority_causes),
         ("**", REST),
     ),
-    "LimitRange": CauseTable(*_META, ("spec limits 0 * *", _find_limit_range_causes), ("**", REST)),
+    "LimitRange": CauseTable(*_META, ("spec limits 0 * *", _trace_limit_range_causes), ("**", REST)),
     "NetworkPolicy": CauseTable(
         *_META,
-        ("spec egress 0 **", _find_dns_pod_causes),
-        ("spec egress 1 **", _find_dns_address_causes),
+        ("spec egress 0 **", _trace_dns_pod_causes),
+        ("spec egress 1 **", _trace_dns_address_causes),
         ("**", REST),
     ),
     "ServiceAccount": CauseTable(
         *ACCOUNT, *_META, ("imagePullSecrets * name", "team.pullSecrets.{0}"), ("**", REST)
     ),
     "RoleBinding": CauseTable(
-        ("metadata name", binding_name),
+        ("metadata name", trace_role_binding_name_causes),
         *_META,
-        ("roleRef name", role),
+        ("roleRef name", trace_role_causes_of_binding),
         ("subjects * name", subject),
         ("subjects * namespace", namespace),
-        ("subjects * *", subject_kind),
+        ("subjects * *", trace_binding_subject_kind_causes),
         ("**", REST),
     ),
     "ExternalSecret": CauseTable(
-        ("metadata name", _find_secret_name_causes),
+        ("metadata name", _trace_secret_name_causes),
         *_META,
         ("spec secretStoreRef *", "cluster.secretStore.{0}"),
         ("spec refreshInterval", "cluster.secretStore.refresh"),
-        ("spec target name", _find_secret_name_causes),
-        ("spec target template **", _find_pull_secret_causes),
-        ("spec dataFrom 0 extract key", _find_secret_key_causes),
+        ("spec target name", _trace_secret_name_causes),
+        ("spec target template **", _trace_pull_secret_causes),
+        ("spec dataFrom 0 extract key", _trace_secret_key_causes),
         (
             "spec dataFrom 0 extract nullBytePolicy",
             "= External Secrets 2.3 and later keep it | ~cluster.versions.externalSecrets",
@@ -360,23 +366,23 @@ TENANT_TABLES: dict[str, CauseTable] = {
         ("**", REST),
     ),
     "PersistentVolume": CauseTable(
-        ("metadata name", find_persistent_volume_causes),
+        ("metadata name", trace_persistent_volume_causes),
         *_META,
         ("spec claimRef namespace", namespace),
-        ("spec **", find_persistent_volume_causes),
+        ("spec **", trace_persistent_volume_causes),
         ("**", REST),
     ),
     "PersistentVolumeClaim": CauseTable(
-        ("metadata name", build_claim_rule(_find_claim_name_causes)),
+        ("metadata name", build_claim_cause_rule(_trace_claim_name_causes)),
         *_META,
-        ("spec accessModes *", build_claim_rule(_find_access_mode_causes, "accessModes")),
-        ("spec resources requests storage", build_claim_rule(_find_claim_size_causes, "storage")),
-        ("spec storageClassName", build_claim_rule(_find_storage_class_causes)),
-        ("spec volumeName", find_persistent_volume_causes),
+        ("spec accessModes *", build_claim_cause_rule(_trace_access_mode_causes, "accessModes")),
+        ("spec resources requests storage", build_claim_cause_rule(_trace_claim_size_causes, "storage")),
+        ("spec storageClassName", build_claim_cause_rule(_trace_storage_class_causes)),
+        ("spec volumeName", trace_persistent_volume_causes),
         ("**", REST),
     ),
     "LocalQueue": CauseTable(
-        ("metadata name", queue_name),
+        ("metadata name", trace_local_queue_name_causes),
         *_META,
         ("spec clusterQueue", "cluster.teams.{team}.clusterQueue | ~cluster.gang"),
         ("spec fairSharing weight", "cluster.teams.{team}.localQueues.{name}.weight"),

@@ -12,11 +12,11 @@ from gangplan.generators import generate_run_objects
 from gangplan.gitops.record import STATE_ANNOTATION, build_run_record
 from gangplan.objects import Body
 from gangplan.plan import RunPlan
-from gangplan.trace.cause import Cause, Trace, trace_of
+from gangplan.trace.cause import Cause, Trace, build_trace_from_causes
 from gangplan.trace.context import IN_SPEC, RunContext
 from gangplan.trace.files import TracedFiles
-from gangplan.trace.patched import find_generated_path, find_patch_causes, is_touched
-from gangplan.trace.table import CauseTable, build_cause_finder
+from gangplan.trace.patched import is_touched, trace_patch_causes, trace_path_back_through_patch
+from gangplan.trace.table import CauseTable, build_cause_finder_from_table
 from gangplan.validate.problems import format_path
 
 # From the index of an object and a path in it to the trace of that field.
@@ -40,17 +40,17 @@ def tracer_of(
     """Return `trace_object_field` for many fields of one run. `before` are the generated objects, if already
     available."""
     generated = generate_run_objects(unit) if before is None else before
-    files = list_run_documents(unit)
+    files = collect_traced_files_of_run(unit)
     home = Location(unit.job.source, 1, 1)
 
     printed: list[Any] = []
 
     def kept(context: RunContext, index: int, place: FieldPath) -> list[Cause]:
-        from gangplan.trace.printed import build_source_maps, find_recorded_causes  # few runs have findings
+        from gangplan.trace.printed import build_source_maps, trace_recorded_causes  # few runs have findings
 
         if not printed:
             printed.extend(build_source_maps(unit))
-        return find_recorded_causes(context, printed[index], place)
+        return trace_recorded_causes(context, printed[index], place)
 
     def tracer(index: int, path: FieldPath) -> Trace:
         body = generated[index]
@@ -58,7 +58,7 @@ def tracer_of(
             # A finished run becomes a record after all patches (pipeline/runs.py).
             (body,) = build_run_record([body])
         context = RunContext(unit, files, body)
-        found = build_cause_finder(
+        found = build_cause_finder_from_table(
             _load_cause_table(body["kind"]), context, body, partial(kept, context, index)
         )
         return trace_patched_field(body, bodies[index], path, component, found, home)
@@ -81,26 +81,26 @@ def trace_job_field(unit: RunPlan, name: str) -> Trace | None:
 
     This serves fields that are not a rendered field themselves, such as the size of the launcher as a whole.
     """
-    context = RunContext(unit, list_run_documents(unit), {})
+    context = RunContext(unit, collect_traced_files_of_run(unit), {})
     home = Location(unit.job.source, 1, 1)
     if name == "queue":
-        return trace_of(context.queue(), home)
+        return build_trace_from_causes(context.queue(), home)
     if name == "maxConcurrent":  # a field of a sweep
-        return trace_of([context.spec(name)], home)
+        return build_trace_from_causes([context.spec(name)], home)
     part = name.removeprefix("launcher.")
     if part != name and context.files.has("spec", "launcher", part):
-        return trace_of([context.spec("launcher", part)], home)
+        return build_trace_from_causes([context.spec("launcher", part)], home)
     if name.startswith("launcher"):
-        return trace_of([context.spec("launcher"), *context.workers()], home)
+        return build_trace_from_causes([context.spec("launcher"), *context.workers()], home)
     origin = unit.job.origins.get(name)
     if origin is None:
         return None
     if origin.where is not None:
         return Trace(origin.where, f"{name} is from {origin.layer}", format_path(IN_SPEC.get(name, (name,))))
-    return trace_of(context.slots() if name == "slots" else context.chosen(name), home)
+    return build_trace_from_causes(context.slots() if name == "slots" else context.chosen(name), home)
 
 
-def list_run_documents(unit: RunPlan) -> TracedFiles:
+def collect_traced_files_of_run(unit: RunPlan) -> TracedFiles:
     """Return the documents of a run; none if it comes from another process."""
     sources = unit.sources
     if sources is None:
@@ -121,7 +121,7 @@ def trace_patched_field(
     """Return the trace of one field: the patch that wrote it, otherwise the causes in the tables."""
     way: FieldPath | None = path
     if component.patches and is_touched(component, before):
-        way = find_generated_path(before, built, path)
+        way = trace_path_back_through_patch(before, built, path)
     if way is None:
-        return trace_of(find_patch_causes(component, before, built, path), home)
-    return trace_of(causes_at(way), home)
+        return build_trace_from_causes(trace_patch_causes(component, before, built, path), home)
+    return build_trace_from_causes(causes_at(way), home)

@@ -15,8 +15,8 @@ from gangplan.validate.kueue import judge_admission
 from gangplan.validate.kueue.counting import PlacedShape, Slices, TakenAmounts, add_pod_request
 from gangplan.validate.kueue.domains import Flavors, TopologyDomain
 from gangplan.validate.kueue.domains import TopologyTree as Domains
-from gangplan.validate.kueue.members import read_quota_setup
-from gangplan.validate.kueue.topology import PlacementError, TopologySearch, place_pod_set
+from gangplan.validate.kueue.members import read_quota_setup_of_cluster
+from gangplan.validate.kueue.topology import PlacementError, TopologySearch, place_pod_set_in_topology
 from gangplan.validate.world import HOSTNAME_LABEL, NodeGroup, World
 from tests.admission.worlds import VERSIONS
 
@@ -132,7 +132,7 @@ def loaded(draw: st.DataObject, tree: Tree) -> dict[str, int]:
 
 def quotas_of(tree: Tree) -> Quotas:
     """Return the tree in the form of Kueue's arithmetic."""
-    setup = read_quota_setup(World("lab", VERSIONS, tuple(bodies(tree)), ()))
+    setup = read_quota_setup_of_cluster(World("lab", VERSIONS, tuple(bodies(tree)), ()))
     return Quotas(setup.queues, setup.cohorts)
 
 
@@ -305,7 +305,7 @@ def placed_in(
 ) -> list[tuple[TopologyDomain, int, int]] | None:
     """Return where the pods go, or None if they do not fit."""
     try:
-        return place_pod_set(tree, search, shape, taken)
+        return place_pod_set_in_topology(tree, search, shape, taken)
     except PlacementError:
         return None
 

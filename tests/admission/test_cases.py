@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gangplan.validate.kueue import AdmissionVerdict, judge_admission
-from gangplan.validate.scheduler import fit_run
+from gangplan.validate.scheduler import fit_run_pods_onto_nodes
 from tests.admission.worlds import Body, edited, table, world_of
 
 TABLE = table()
@@ -68,7 +68,7 @@ def test_each_mistake_is_never_admitted_or_queued(case: Body) -> None:
         assert judge_admission(world_of(scene), scene["run"]).outcome == "admit", (
             "Kueue does not look at nodes"
         )
-        assert not fit_run(world_of(scene), scene["run"]).fits
+        assert not fit_run_pods_onto_nodes(world_of(scene), scene["run"]).fits
         return
     verdict = verdict_of(case, case["fail"], case.get("usage"))
     assert verdict.outcome == case.get("outcome", "never"), verdict
@@ -87,4 +87,4 @@ def test_each_near_miss_is_admitted(case: Body) -> None:
     assert verdict.queue
     if case.get("fit"):
         scene = scene_of(case, case["near"])
-        assert fit_run(world_of(scene), scene["run"]).fits
+        assert fit_run_pods_onto_nodes(world_of(scene), scene["run"]).fits

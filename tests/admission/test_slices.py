@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.validate.kueue import judge_admission
-from gangplan.validate.kueue.model import count_unplaced_pods
+from gangplan.validate.kueue.model import count_pods_kueue_admits_without_node
 from gangplan.validate.scheduler import fit_admitted_run
 from tests.admission.worlds import edited, table, world_of
 from tests.standing import base as shared
@@ -49,7 +49,7 @@ def test_pods_beyond_whole_slices_get_no_node(workers: int, size: int, rest: int
     verdict, fit = judge_admission(world, scene["run"]), fit_admitted_run(world, scene["run"])
 
     assert verdict.outcome == "admit"
-    assert count_unplaced_pods(verdict) == ({"node": rest} if rest else {})
+    assert count_pods_kueue_admits_without_node(verdict) == ({"node": rest} if rest else {})
     assert fit is not None
     assert fit.bound == fit.pods - rest
     assert fit.verdict == ("no" if rest else "sure")

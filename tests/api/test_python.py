@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 import gangplan as package
 from gangplan import InvalidError, TrainingJob, UserError, Workspace
-from gangplan.api.page import render_fields_module, render_python_page
-from gangplan.report.json import build_findings_part
+from gangplan.api.page import render_python_api_fields_module, render_python_page
+from gangplan.report.json import build_findings_json
 from gangplan.spec.job import TrainingJob as Format
 from tests import plain
 from tests.workspaces import REPOSITORY, STOCK, gangplan, sample, tree, write
@@ -56,7 +56,7 @@ def test_every_public_name_exists_and_is_on_the_page() -> None:
 
 def test_the_types_of_fields_are_those_of_the_format() -> None:
     text = (REPOSITORY / "gangplan/api/fields.py").read_text(encoding="utf-8")
-    assert text == render_fields_module()
+    assert text == render_python_api_fields_module()
     (fields,) = (one for one in ast.parse(text).body if isinstance(one, ast.ClassDef))
     named = {ast.unparse(one.target) for one in fields.body if isinstance(one, ast.AnnAssign)}
     assert named == {one.alias or name for name, one in Format.model_fields.items()} - {"apiVersion", "kind"}
@@ -79,7 +79,7 @@ def test_findings_and_plans_are_those_of_the_command_line(change: str, root: Pat
     write(root, {SPEC: "".join(lines) + change})
     said = json.loads(gangplan("validate", "-C", root, "--format", "json").out)
     found = Workspace(root).validate()
-    assert build_findings_part(found)["findings"] == said["findings"]
+    assert build_findings_json(found)["findings"] == said["findings"]
     assert bool(found) is bool(change)
     assert Workspace(root).validate(SPEC) == found
     planned = json.loads(gangplan("plan", "-C", root, "--format", "json").out)
@@ -89,7 +89,7 @@ def test_findings_and_plans_are_those_of_the_command_line(change: str, root: Pat
 def test_the_sample_has_the_findings_and_files_of_the_command_line(tmp_path: Path) -> None:
     one, other = sample(tmp_path / "one"), sample(tmp_path / "other")
     said = json.loads(gangplan("validate", "-C", one, "--format", "json").out)
-    assert build_findings_part(Workspace(one).validate())["findings"] == said["findings"]
+    assert build_findings_json(Workspace(one).validate())["findings"] == said["findings"]
     assert said["findings"]
     for folder in (one, other):
         for path in sorted((folder / "rendered").rglob("*.yaml"))[:3]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gangplan.cel import asking, types
-from gangplan.cel.admission import declare_variables
+from gangplan.cel.admission import declare_cel_policy_variables
 from gangplan.cel.asking import Asker
 from gangplan.cel.cost import CrashError
 from gangplan.cel.environment import Environment
@@ -58,7 +58,7 @@ OTHERS: tuple[Any, ...] = (
 
 def compiled(text: str) -> CelProgram:
     """Compile an expression for an admission policy."""
-    return Environment(minor=34, variables=declare_variables(has_params=True)).compile(text)
+    return Environment(minor=34, variables=declare_cel_policy_variables(has_params=True)).compile(text)
 
 
 def asked(tree: QuestionTree, program: CelProgram, given: list[Any]) -> QuestionNode:

@@ -18,7 +18,7 @@ from tests.cel.trees import dump
 
 HERE = Path(__file__).parent
 CASES: list[dict[str, Any]] = plain.load((HERE / "compile.yaml").read_text(encoding="utf-8"))
-VARIABLES = admission.declare_variables(has_params=True)
+VARIABLES = admission.declare_cel_policy_variables(has_params=True)
 ENVIRONMENTS = {minor: Environment(minor=minor, variables=VARIABLES) for minor in range(27, 38)}
 
 
@@ -121,14 +121,14 @@ def test_unknown_versions_are_refused() -> None:
 def test_a_composed_variable_has_the_type_that_the_api_server_keeps(expression: str, type_: str) -> None:
     composed = {"x": admission.resolve_composed_type(ENVIRONMENTS[34].check(expression).type)}
     environment = Environment(
-        minor=34, variables=admission.declare_variables(has_params=True, composed=composed)
+        minor=34, variables=admission.declare_cel_policy_variables(has_params=True, composed=composed)
     )
     assert str(environment.check("variables.x").type) == type_
 
 
 def test_params_and_the_authorizer_exist_only_if_the_policy_has_them() -> None:
     environment = Environment(
-        minor=34, variables=admission.declare_variables(has_params=False, has_authorizer=False)
+        minor=34, variables=admission.declare_cel_policy_variables(has_params=False, has_authorizer=False)
     )
     for name in ("params", "authorizer", "authorizer.requestResource"):
         with pytest.raises(CompileError, match="undeclared reference"):
@@ -155,4 +155,4 @@ def test_every_signature_of_the_table_can_be_read() -> None:
     assert {"includes", "lists.range", "_+_", "ip.isCanonical"} <= names
     for bad in ("", "list(", "list(int", "int)", "1"):
         with pytest.raises((ValueError, IndexError)):
-            declarations.read_type(bad)
+            declarations.parse_cel_type(bad)

@@ -55,14 +55,14 @@ WRONG = [
 def test_a_wrong_answer_fails(case: dict[str, Any], text: str, tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "cases.json"
     file.write_text(json.dumps({"kubernetes": "1.34", "variables": {}, "cases": [{"name": "n", **case}]}))
-    assert conformance.run_conformance([str(file)]) == 1
+    assert conformance.run_cel_conformance_cases([str(file)]) == 1
     output = capsys.readouterr().out
     assert output.startswith("0 of 1 passed, 0 deviations, 1 failed\nfailed: n: ")
     assert text in output
 
 
 def test_the_score_is_printed(capsys: Any) -> None:
-    assert conformance.run_conformance([str(HERE / "conformance.json")]) == 0
+    assert conformance.run_cel_conformance_cases([str(HERE / "conformance.json")]) == 0
     first, second, third = capsys.readouterr().out.splitlines()
     assert first == "253 of 254 passed, 1 deviations, 0 failed"
     assert second.startswith("deviation (the API server walks maps in no fixed order): two#33: ")
@@ -82,7 +82,7 @@ def test_answers_that_only_the_cluster_knows_are_deviations(capsys: Any, tmp_pat
     file = tmp_path / "cases.json"
     variables = {"authorizer": None}
     file.write_text(json.dumps({"kubernetes": "1.34", "variables": variables, "cases": cases}))
-    assert conformance.run_conformance([str(file)]) == 0
+    assert conformance.run_cel_conformance_cases([str(file)]) == 0
     assert "0 of 2 passed, 2 deviations, 0 failed" in capsys.readouterr().out
 
 
@@ -92,7 +92,7 @@ def test_answers_that_only_the_cluster_knows_are_deviations(capsys: Any, tmp_pat
 def test_a_file_without_cases_is_an_error(text: str, tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "cases.json"
     file.write_text(text)
-    assert conformance.run_conformance([str(file)]) == 2
+    assert conformance.run_cel_conformance_cases([str(file)]) == 2
     assert str(file) in capsys.readouterr().err
 
 
@@ -120,11 +120,11 @@ def test_a_file_of_another_shape_is_explained(
 ) -> None:
     file = tmp_path / "cases.json"
     file.write_text(json.dumps(data))
-    assert conformance.run_conformance([str(file)]) == 2
+    assert conformance.run_cel_conformance_cases([str(file)]) == 2
     text = capsys.readouterr().err
     assert text.startswith(f"{file}: nothing was checked: ")
     assert says in text
-    assert conformance.run_conformance([str(tmp_path / "none.json")]) == 2
+    assert conformance.run_cel_conformance_cases([str(tmp_path / "none.json")]) == 2
     assert "it cannot be read: No such file" in capsys.readouterr().err
 
 
@@ -135,5 +135,5 @@ def test_a_reader_may_close_the_pipe_early() -> None:
 
 
 def test_the_runner_needs_exactly_one_file(capsys: Any) -> None:
-    assert conformance.run_conformance([]) == 2
+    assert conformance.run_cel_conformance_cases([]) == 2
     assert "usage" in capsys.readouterr().err

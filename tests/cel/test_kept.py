@@ -67,10 +67,10 @@ def test_kept_programs_equal_those_that_were_compiled(
     minor = int(kubernetes.split(".")[1])
     policies = list(shipped_policies(kubernetes))
     assert len(policies) > 40
-    fresh = [compiling._compile_policy_parts(one, minor) for one in policies]
+    fresh = [compiling._compile_admission_policy_parts(one, minor) for one in policies]
     monkeypatch.setattr(compiling, "_PROGRAMS", {})
     monkeypatch.setattr(Environment, "check", refuse)
-    again = [compiling._compile_policy_parts(one, minor) for one in policies]
+    again = [compiling._compile_admission_policy_parts(one, minor) for one in policies]
     for (before, wrong), (after, none) in zip(fresh, again, strict=True):
         assert not wrong
         assert not none
@@ -79,21 +79,21 @@ def test_kept_programs_equal_those_that_were_compiled(
 
 def test_unused_programs_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = next(shipped_policies("1.34"))
-    compiling._compile_policy_parts(policy, 34)
+    compiling._compile_admission_policy_parts(policy, 34)
     monkeypatch.setattr(compiling, "_PROGRAMS", {})
-    parts, _ = compiling._compile_policy_parts(policy, 34)
+    parts, _ = compiling._compile_admission_policy_parts(policy, 34)
     assert [one._checked for one in programs(parts)] == [None] * len(programs(parts))
 
 
 @pytest.mark.parametrize("damage", [b"", b"damaged", b"\x80\x05]q\x00."])
 def test_a_damaged_file_is_made_again(damage: bytes, folder: Path) -> None:
     policy = next(shipped_policies("1.34"))
-    compiling._compile_policy_parts(policy, 34)
+    compiling._compile_admission_policy_parts(policy, 34)
     [file] = folder.rglob(f"{policy.name}.*")
     sound = file.read_bytes()
     file.write_bytes(damage)
     compiling._PROGRAMS.clear()
-    _, refused = compiling._compile_policy_parts(policy, 34)
+    _, refused = compiling._compile_admission_policy_parts(policy, 34)
     assert not refused
     assert file.read_bytes() == sound
 
@@ -125,11 +125,11 @@ def test_built_in_rules_of_crds_are_kept(folder: Path, monkeypatch: pytest.Monke
         found = []
         for group, kind in kinds:
             api_version = group if "/" in group else f"{group}/v1beta2"
-            found += builtin.compile_builtin_rules(api_version, kind, versions)
-        builtin._compile_rules_of_kind.cache_clear()
+            found += builtin.compile_built_in_crd_rules(api_version, kind, versions)
+        builtin._compile_crd_rules_of_kind.cache_clear()
         return found
 
-    builtin._compile_rules_of_kind.cache_clear()
+    builtin._compile_crd_rules_of_kind.cache_clear()
     fresh = rules()
     monkeypatch.setattr(Environment, "check", refuse)
     again = rules()
@@ -143,11 +143,11 @@ def test_a_workspace_s_own_policies_are_not_kept(folder: Path) -> None:
     policy = next(shipped_policies("1.34"))
     own = PlacedObject(policy.written.body, policy.written.document, "policies/own.yaml", False)
     [found] = read_policy_objects([own], SchemaVersions("1.34")).policies
-    compiling._compile_policy_parts(found.policy, 34)
+    compiling._compile_admission_policy_parts(found.policy, 34)
     assert not [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
 
 
 def test_nothing_is_kept_if_python_writes_no_bytecode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    compiling._compile_policy_parts(next(shipped_policies("1.34")), 34)
+    compiling._compile_admission_policy_parts(next(shipped_policies("1.34")), 34)
     assert not list(folder.rglob("*.cpython*"))

@@ -13,19 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.cel import conformance, declarations
-from gangplan.cel.clock import parse_go_duration, parse_timestamp, write_duration, write_timestamp
+from gangplan.cel.clock import parse_cel_timestamp, parse_go_duration, write_duration, write_timestamp
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import EvalError, UnknownError
-from gangplan.cel.library.addresses import read_address
+from gangplan.cel.library.addresses import parse_cel_ip_with_zone
 from gangplan.cel.library.amounts import parse_quantity_value as quantity
-from gangplan.cel.library.formatting import format_text
+from gangplan.cel.library.formatting import format_cel_string
 from gangplan.cel.library.lists import distinct, sort
 from gangplan.cel.library.regex import find_all
 from gangplan.cel.library.semver import parse as semver
 from gangplan.cel.library.strings import join, split
 from gangplan.cel.library.table import OVERLOADS
-from gangplan.cel.numbers import format_plain_float, format_shortest_float, parse_float, quote_as_go
-from gangplan.cel.operators import compare_numbers, is_equal
+from gangplan.cel.numbers import (
+    format_plain_cel_double,
+    format_shortest_cel_double,
+    parse_cel_double,
+    quote_as_go,
+)
+from gangplan.cel.operators import compare_cel_numbers, is_equal_cel_value
 from gangplan.cel.types import Type
 from gangplan.cel.values import Duration, Timestamp, Uint
 
@@ -159,22 +164,22 @@ def test_join_undoes_split(text: str, separator: str) -> None:
 
 @given(scalars, scalars)
 def test_equality_is_symmetric_and_numbers_agree_with_their_order(one: Any, other: Any) -> None:
-    assert is_equal(one, other) == is_equal(other, one)
-    assert is_equal(one, one)
+    assert is_equal_cel_value(one, other) == is_equal_cel_value(other, one)
+    assert is_equal_cel_value(one, one)
     if type(one) in (int, float) and type(other) in (int, float):
-        assert is_equal(one, other) == (compare_numbers(one, other) == 0)
-        assert compare_numbers(one, other) == -compare_numbers(other, one)
+        assert is_equal_cel_value(one, other) == (compare_cel_numbers(one, other) == 0)
+        assert compare_cel_numbers(one, other) == -compare_cel_numbers(other, one)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_unsigned_numbers_compare_with_signed_ones(unsigned: int, signed: int) -> None:
-    assert is_equal(Uint(unsigned), signed) == (unsigned == signed)
+    assert is_equal_cel_value(Uint(unsigned), signed) == (unsigned == signed)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_doubles_read_back(number: float) -> None:
-    assert parse_float(format_shortest_float(number)) == number
-    assert parse_float(format_plain_float(number)) == number
+    assert parse_cel_double(format_shortest_cel_double(number)) == number
+    assert parse_cel_double(format_plain_cel_double(number)) == number
 
 
 @given(st.integers(-(2**53), 2**53))
@@ -190,7 +195,7 @@ def test_timestamps_read_back(nanoseconds: int, minutes: int) -> None:
     written = Timestamp(nanoseconds, minutes * 60)
     text = write_timestamp(written)
     if text[:4] != "0000" and text[4] == "-":
-        read = parse_timestamp(text)
+        read = parse_cel_timestamp(text)
         assert read == written
         assert read is not None
         assert read.offset == written.offset
@@ -214,13 +219,13 @@ def test_versions_are_ordered_by_their_numbers(numbers: list[tuple[int, int, int
 
 @given(st.ip_addresses())
 def test_addresses_read_back(address: Any) -> None:
-    assert read_address(str(address))[0] == address
+    assert parse_cel_ip_with_zone(str(address))[0] == address
 
 
 @given(st.text(max_size=20))
 def test_quoting_keeps_one_line_and_format_changes_no_text(text: str) -> None:
     assert quote_as_go(text).isprintable()
-    assert format_text("%s|%%|%s", [text, text]) == f"{text}|%|{text}"
+    assert format_cel_string("%s|%%|%s", [text, text]) == f"{text}|%|{text}"
 
 
 @given(st.text("ab", max_size=10), st.sampled_from(["a*", "a", "(?:)", "b|a+", "$"]))

@@ -9,7 +9,7 @@ import pytest
 from gangplan.cel import ast
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError
-from gangplan.cel.parser import parse_expression
+from gangplan.cel.parser import parse_cel_expression
 from gangplan.cel.types import DYN
 from gangplan.cel.values import Uint
 
@@ -99,7 +99,7 @@ TREES = [
 
 @pytest.mark.parametrize(("text", "tree"), TREES, ids=[text for text, _ in TREES])
 def test_a_text_is_parsed_as_the_api_server_parses_it(text: str, tree: str) -> None:
-    assert written(parse_expression(text, 34)) == tree
+    assert written(parse_cel_expression(text, 34)) == tree
 
 
 CONSTANTS = [
@@ -123,7 +123,7 @@ CONSTANTS = [
 
 @pytest.mark.parametrize(("text", "value"), CONSTANTS, ids=[text for text, _ in CONSTANTS])
 def test_constants_are_parsed(text: str, value: object) -> None:
-    node = parse_expression(text, 34)
+    node = parse_cel_expression(text, 34)
     assert isinstance(node, ast.Literal)
     assert (node.value, type(node.value)) == (value, type(value))
 
@@ -159,7 +159,7 @@ ERRORS = [
 @pytest.mark.parametrize(("text", "offset", "message"), ERRORS, ids=[text for text, _, _ in ERRORS])
 def test_errors_are_reported_at_their_offset(text: str, offset: int, message: str) -> None:
     with pytest.raises(CompileError) as caught:
-        parse_expression(text, 34)
+        parse_cel_expression(text, 34)
     (issue,) = caught.value.issues
     assert (issue.offset, issue.message[: len(message)]) == (offset, message)
 
@@ -187,9 +187,9 @@ def test_nesting_is_limited_as_in_the_api_server(name: str) -> None:
 
 
 def test_a_text_may_have_100_000_code_points() -> None:
-    parse_expression("'" + "é" * 99_998 + "'", 34)
+    parse_cel_expression("'" + "é" * 99_998 + "'", 34)
     with pytest.raises(CompileError, match="size exceeds limit: size: 100001, limit 100000"):
-        parse_expression("'" + "é" * 99_999 + "'", 34)
+        parse_cel_expression("'" + "é" * 99_999 + "'", 34)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_text_may_have_100_000_code_points() -> None:
 def test_syntax_and_macros_come_with_their_version(text: str, since: int) -> None:
     def shape(minor: int) -> str:
         try:
-            return written(parse_expression(text, minor))
+            return written(parse_cel_expression(text, minor))
         except CompileError:
             return "refused"
 
@@ -228,5 +228,5 @@ def test_a_walk_reaches_every_node_once(text: str) -> None:
         below = [number for name in fields(value) for number in numbers(getattr(value, name.name))]
         return [value.id, *below] if isinstance(value, ast.AstNode) else below
 
-    node = parse_expression(text, 37)
+    node = parse_cel_expression(text, 37)
     assert [one.id for one in ast.walk_nodes(node)] == numbers(node)

@@ -20,7 +20,7 @@ from gangplan.cel.types import DYN, INT
 from gangplan.cel.values import Uint
 
 HERE = Path(__file__).parent
-ADMISSION = Environment(minor=34, variables=admission.declare_variables(has_params=True))
+ADMISSION = Environment(minor=34, variables=admission.declare_cel_policy_variables(has_params=True))
 GIVEN: dict[str, Any] = json.loads((HERE / "conformance.json").read_text(encoding="utf-8"))
 VARIABLES: dict[str, Any] = GIVEN["variables"]
 
@@ -136,7 +136,7 @@ class Lazy(Mapping[str, Any]):
 
 
 def test_variables_are_lazy_and_fail_only_where_they_are_used() -> None:
-    types = admission.declare_variables(has_params=False, composed={"a": INT, "b": DYN})
+    types = admission.declare_cel_policy_variables(has_params=False, composed={"a": INT, "b": DYN})
     environment = Environment(minor=34, variables=types)
     variables = Lazy({"a": 2, "b": EvalError("b failed")})
     activation = {"variables": variables, "object": {}}

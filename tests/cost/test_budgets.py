@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gangplan.errors import Exit
 from gangplan.model.months import count_starts, list_budget_months
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.budgets import TeamSpending, compute_spending
+from gangplan.pipeline.budgets import TeamSpending, compute_team_spending
 from tests import workspaces
 from tests.review.repository import Repository, begin
 from tests.schedules import worlds
@@ -148,8 +148,8 @@ RUNS = st.lists(
 def test_spending_does_not_depend_on_the_order_of_specs(runs: list[RunFacts], chance: object) -> None:
     shuffled = list(runs)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    found = compute_spending(runs)
-    assert found == compute_spending(shuffled)
+    found = compute_team_spending(runs)
+    assert found == compute_team_spending(shuffled)
     assert sum(found.by_spec.values(), Decimal(0)) == found.total
 
 
@@ -157,7 +157,7 @@ def test_spending_does_not_depend_on_the_order_of_specs(runs: list[RunFacts], ch
 @given(RUNS)
 def test_no_month_costs_more_than_the_spending(runs: list[RunFacts]) -> None:
     """Counted one by one: every active run, times its starts in that month."""
-    found: TeamSpending = compute_spending(runs)
+    found: TeamSpending = compute_team_spending(runs)
     for month in list_budget_months()[::5]:
         cost = Decimal(0)
         for one in runs:
@@ -172,7 +172,7 @@ def test_work_grows_linearly_with_specs() -> None:
         crons = [f"{number % 60} {number // 60} * * * Europe/Berlin" for number in range(count)]
         runs = [replace(FACTS, source=f"s{number}", repeats=one) for number, one in enumerate(crons)]
         count_starts.cache_clear()
-        assert len(compute_spending(runs).by_spec) == count
+        assert len(compute_team_spending(runs).by_spec) == count
         return sum(count_starts.cache_info()[:2])
 
     few, many = asked(10), asked(80)

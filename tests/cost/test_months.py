@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.model.cron import iterate_starts, parse_cron
-from gangplan.model.months import Month, count_starts, find_busiest_month, list_year_from, parse_months
+from gangplan.model.cron import iterate_cron_starts, parse_cron
+from gangplan.model.months import (
+    Month,
+    count_starts,
+    find_month_with_most_cron_starts,
+    list_twelve_months_from,
+    parse_months,
+)
 from gangplan.model.starts import find_time_zone
 from tests.schedules.test_laws import EXPRESSIONS, ZONES
 
@@ -22,7 +28,7 @@ MORE = st.sampled_from((*ZONES, "Pacific/Apia", "America/Havana", "Asia/Tehran",
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS, MORE, MONTHS)
 def test_starts_of_a_month_equal_those_counted_one_by_one(expression: str, zone: str, month: Month) -> None:
-    found = iterate_starts(parse_cron(expression), month.begin - 1, find_time_zone(zone))
+    found = iterate_cron_starts(parse_cron(expression), month.begin - 1, find_time_zone(zone))
     assert count_starts(expression, zone, month) == sum(
         1 for _ in takewhile(lambda at: at < month.next.begin, found)
     )
@@ -35,7 +41,7 @@ def test_months_add_up_to_the_year(expression: str, zone: str, year: int) -> Non
     last = months[-1].next.begin
     found = takewhile(
         lambda at: at < last,
-        iterate_starts(parse_cron(expression), months[0].begin - 1, find_time_zone(zone)),
+        iterate_cron_starts(parse_cron(expression), months[0].begin - 1, find_time_zone(zone)),
     )
     assert sum(count_starts(expression, zone, one) for one in months) == sum(1 for _ in found)
 
@@ -43,7 +49,7 @@ def test_months_add_up_to_the_year(expression: str, zone: str, year: int) -> Non
 @settings(max_examples=40, deadline=None)
 @given(EXPRESSIONS, MORE, MONTHS)
 def test_no_month_has_more_than_the_busiest(expression: str, zone: str, month: Month) -> None:
-    most, when = find_busiest_month(expression, zone)
+    most, when = find_month_with_most_cron_starts(expression, zone)
     assert count_starts(expression, zone, month) <= most == count_starts(expression, zone, when)
 
 
@@ -67,15 +73,15 @@ def test_each_month_has_the_listed_number_of_starts(name: str) -> None:
 
 
 def test_the_busiest_month_is_the_first_with_the_most_starts() -> None:
-    assert find_busiest_month("0 2 * * *", "Etc/UTC") == (31, Month(2026, 1))
-    assert find_busiest_month("0 22 * * SUN", "Etc/UTC") == (5, Month(2026, 3))
-    assert find_busiest_month("0 0 31 2 *", "Etc/UTC")[0] == 0
+    assert find_month_with_most_cron_starts("0 2 * * *", "Etc/UTC") == (31, Month(2026, 1))
+    assert find_month_with_most_cron_starts("0 22 * * SUN", "Etc/UTC") == (5, Month(2026, 3))
+    assert find_month_with_most_cron_starts("0 0 31 2 *", "Etc/UTC")[0] == 0
 
 
 def test_months_and_years_are_read_and_other_texts_refused() -> None:
     assert [str(one) for one in parse_months("2026-12")] == ["2026-12"]
     assert len(parse_months("2026")) == 12
-    assert [str(one) for one in list_year_from(date(2026, 11, 23))][::11] == ["2026-11", "2027-10"]
+    assert [str(one) for one in list_twelve_months_from(date(2026, 11, 23))][::11] == ["2026-11", "2027-10"]
     for text in (
         "",
         "2026-13",

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from gangplan.diagnose.cause import ROOT_CAUSE
-from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.causes import list_diagnosis_causes
 from gangplan.diagnose.read import read_evidence
 from gangplan.diagnose.verdict import RunDiagnosis, diagnose_runs
-from gangplan.reference.causes import render_cause, render_causes_page
+from gangplan.reference.causes import render_cause_reference, render_causes_docs_page
 from gangplan.rulebook import load_shipped_rules
 from tests.workspaces import REPOSITORY
 
@@ -89,17 +89,17 @@ def test_the_cause_comes_first(case: dict[str, Any], tmp_path: Path) -> None:
 
 def test_every_cause_has_a_sample() -> None:
     told = {one["cause"] for one in CASES} | {name for one in CASES for name in one.get("follows", ())}
-    assert set(list_causes()) == told - {None}
+    assert set(list_diagnosis_causes()) == told - {None}
 
 
 def test_rules_named_by_causes_exist() -> None:
-    named = {rule for cause in list_causes().values() for rule in cause.rules}
+    named = {rule for cause in list_diagnosis_causes().values() for rule in cause.rules}
     assert named <= set(load_shipped_rules()), named - set(load_shipped_rules())
-    assert not set(list_causes()) & set(load_shipped_rules()), "explain has one page for a name"
+    assert not set(list_diagnosis_causes()) & set(load_shipped_rules()), "explain has one page for a name"
 
 
 def test_every_root_has_a_rule_or_says_why_there_is_none() -> None:
-    for cause in list_causes().values():
+    for cause in list_diagnosis_causes().values():
         if cause.depth == ROOT_CAUSE:
             assert bool(cause.rules) != bool(cause.unforeseen), cause.id
         else:
@@ -108,12 +108,14 @@ def test_every_root_has_a_rule_or_says_why_there_is_none() -> None:
 
 def test_the_page_states_the_number_of_causes() -> None:
     page = (REPOSITORY / "docs/diagnose.md").read_text()
-    assert f"Each of [{len(list_causes())} causes](causes.md)" in page
+    assert f"Each of [{len(list_diagnosis_causes())} causes](causes.md)" in page
 
 
 def test_every_cause_without_a_rule_says_why_on_its_page() -> None:
-    page = render_causes_page()
+    page = render_causes_docs_page()
     for section in page.split("\n### ")[1:]:
         assert ("\nRules: " in section) != ("\nNo rule can tell: " in section), section
-    for cause in list_causes().values():
-        assert ("In CI: " in render_cause(cause.id)) != ("No rule can tell: " in render_cause(cause.id))
+    for cause in list_diagnosis_causes().values():
+        assert ("In CI: " in render_cause_reference(cause.id)) != (
+            "No rule can tell: " in render_cause_reference(cause.id)
+        )

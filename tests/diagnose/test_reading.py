@@ -14,14 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangplan.diagnose import scan as scanning
-from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.causes import list_diagnosis_causes
 from gangplan.diagnose.checklist import list_checked_causes
-from gangplan.diagnose.evidence import Evidence, Log, RunPart, SavedObject, parse_pod_name
+from gangplan.diagnose.evidence import (
+    Evidence,
+    Log,
+    RunPart,
+    SavedObject,
+    parse_run_part_from_evidence_pod_name,
+)
 from gangplan.diagnose.read import all_signs, read_evidence
-from gangplan.diagnose.scan import fronted, scan_log
+from gangplan.diagnose.scan import scan_log_for_signs, split_off_log_line_prefixes
 from gangplan.diagnose.verdict import diagnose_runs
 from gangplan.errors import Exit
-from gangplan.report.diagnosis import build_diagnosis_document, render_diagnosis
+from gangplan.report.diagnosis import build_diagnosis_json, render_diagnosis_text
 from tests.diagnose.test_causes import RUN
 from tests.gitops.recorded import recorded
 from tests.workspaces import gangplan
@@ -69,7 +75,7 @@ def read(*names: object, stdin: bytes = b"") -> tuple[int, int]:
 
 def log_of(data: bytes) -> Log:
     """Return the log of some bytes."""
-    found = scan_log("a.log", io.BytesIO(data).read, all_signs())
+    found = scan_log_for_signs("a.log", io.BytesIO(data).read, all_signs())
     assert found is not None
     return found
 
@@ -162,8 +168,12 @@ def test_binary_files_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_prefixes_of_lines_name_pods_and_ranks(line: str, text: str, who: RunPart) -> None:
-    assert fronted(line) == (text, "", who)
-    assert fronted(f"2026-01-01T10:00:00.123Z {line}") == (text, "2026-01-01T10:00:00.123Z", who)
+    assert split_off_log_line_prefixes(line) == (text, "", who)
+    assert split_off_log_line_prefixes(f"2026-01-01T10:00:00.123Z {line}") == (
+        text,
+        "2026-01-01T10:00:00.123Z",
+        who,
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +188,7 @@ def test_prefixes_of_lines_name_pods_and_ranks(line: str, text: str, who: RunPar
     ],
 )
 def test_names_of_pods_are_parsed(name: str, who: RunPart) -> None:
-    assert parse_pod_name(name) == who
+    assert parse_run_part_from_evidence_pod_name(name) == who
 
 
 def test_names_of_files_name_workers_and_ranks(tmp_path: Path) -> None:
@@ -224,7 +234,7 @@ def test_the_size_of_pieces_makes_no_difference(lines: list[str], piece: int) ->
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=3000))
 def test_any_bytes_can_be_read(data: bytes) -> None:
-    log = scan_log("a", io.BytesIO(data).read, all_signs())
+    log = scan_log_for_signs("a", io.BytesIO(data).read, all_signs())
     assert log is None or log.lines >= 0
 
 
@@ -274,8 +284,8 @@ def test_edited_objects_are_read(data: st.DataObject) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [body]}).encode()
     evidence = read_evidence(["-"], lambda: io.BytesIO(text))
     verdicts = diagnose_runs(evidence)
-    assert render_diagnosis(verdicts, evidence.skipped)
-    json.dumps(build_diagnosis_document(verdicts, evidence.skipped))
+    assert render_diagnosis_text(verdicts, evidence.skipped)
+    json.dumps(build_diagnosis_json(verdicts, evidence.skipped))
 
 
 def test_a_field_of_another_type_hides_no_other(tmp_path: Path) -> None:
@@ -396,4 +406,4 @@ def test_the_first_questions_are_answered_from_what_was_read(tmp_path: Path) -> 
 
 
 def test_every_checked_cause_is_known() -> None:
-    assert list_checked_causes() <= set(list_causes())
+    assert list_checked_causes() <= set(list_diagnosis_causes())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.diagnose.causes import list_causes
+from gangplan.diagnose.causes import list_diagnosis_causes
 from tests.diagnose.samples import Sample, causes_of, samples, save
 from tests.diagnose.test_causes import judged
 
@@ -22,7 +22,7 @@ def test_a_real_sample_names_its_cause(group: str, sample: Sample, tmp_path: Pat
 
 @pytest.mark.parametrize(("group", "sample"), ALL, ids=[f"{group}-{one.name}" for group, one in ALL])
 def test_a_sample_names_its_program_and_no_path_of_the_machine(group: str, sample: Sample) -> None:
-    assert sample.cause in list_causes()
+    assert sample.cause in list_diagnosis_causes()
     assert any(letter.isdigit() for letter in sample.by), f"{sample.name}: no version"
     assert sample.how
     text = f"{sample.log}{sample.objects}"
@@ -33,4 +33,4 @@ def test_a_sample_names_its_program_and_no_path_of_the_machine(group: str, sampl
 
 def test_enough_causes_have_a_real_sample() -> None:
     found = causes_of(one for _, one in ALL)
-    assert len(found) >= 60, sorted(set(list_causes()) - found)
+    assert len(found) >= 60, sorted(set(list_diagnosis_causes()) - found)

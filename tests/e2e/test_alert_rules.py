@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from tests.lab import addons
 from tests.observability.sites import SITES
 from tests.validate import crd
@@ -20,5 +20,5 @@ def test_the_real_definition_accepts_the_rules_and_adds_nothing(name: str) -> No
     (version,) = definition["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
     assert '"default"' not in json.dumps(schema)
-    for body in generate_alerts(SITES[name]):
+    for body in generate_prometheus_rules(SITES[name]):
         assert crd.violations(body, schema) == []

@@ -11,7 +11,7 @@ from gangplan.model.version import parse_version
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.resolve.compat import check_versions
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
@@ -31,7 +31,9 @@ def test_the_pair_is_refused_and_would_never_start(lab: Lab) -> None:
     workspace = load_workspace(story.ROOT)
     cluster = workspace.clusters[CLUSTER]
     platform = replace(
-        resolve_platform(cluster), trainer=parse_version(profile.trainer), kueue=parse_version(profile.kueue)
+        resolve_platform_of_cluster_file(cluster),
+        trainer=parse_version(profile.trainer),
+        kueue=parse_version(profile.kueue),
     )
     assert "version-pair" in {finding.rule for finding in check_versions(cluster, platform)}
     result = preview_render(Request(story.ROOT, (CLUSTER,)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.expand import expand_train_job
+from gangplan.validate.expand import expand_train_job_into_pods
 from gangplan.validate.jobset import list_replicated_jobs
 from gangplan.validate.kueue.podsets import convert_to_pod_sets
 from tests.lab import fixtures, samples
@@ -42,7 +42,7 @@ def test_expanded_pods_equal_those_of_trainer_and_kueue() -> None:
             runtime, job, _ = layout(name)
             lab.client.apply(runtime)
             lab.client.apply_patiently(job)
-            pods = expand_train_job(job, runtime)
+            pods = expand_train_job_into_pods(job, runtime)
             poll(
                 lambda name=name: lab.client.list("JobSet", name) and lab.client.list("Workload", name),
                 60,

@@ -10,8 +10,8 @@ import pytest
 
 from gangplan.model.crds import CrdFiles
 from gangplan.validate.apiserver.crdrules.registry import read_imported_crds, reduce_crd
-from gangplan.validate.apiserver.defaulting.apply import fill_defaults
-from gangplan.validate.apiserver.schema import SchemaVersions, check_object_schema
+from gangplan.validate.apiserver.defaulting.apply import fill_api_server_defaults
+from gangplan.validate.apiserver.schema import SchemaVersions, check_object_against_api_schema
 from tests.lab import fixtures
 from tests.lab.client import ApiError
 from tests.lab.lab import Lab
@@ -63,7 +63,7 @@ def test_objects_and_defaults_of_an_imported_crd_equal_the_servers(lab: Lab) -> 
         for body in _bodies():
             body["metadata"]["namespace"] = "default"
             query = {"dryRun": "All", "fieldValidation": "Strict"}
-            ours = [one.message for one in check_object_schema(body, versions)]
+            ours = [one.message for one in check_object_against_api_schema(body, versions)]
             try:
                 answer = lab.client.request("POST", resource.path("default"), body, query=query)
             except ApiError as refused:
@@ -72,10 +72,8 @@ def test_objects_and_defaults_of_an_imported_crd_equal_the_servers(lab: Lab) -> 
                 continue
             if ours:
                 wrong.append(f"only we refuse {body['spec']}: {ours}")
-            elif fill_defaults(body, versions)["spec"] != answer.object["spec"]:
-                wrong.append(
-                    f"{fill_defaults(body, versions)['spec']} is {answer.object['spec']} on the server"
-                )
+            elif (filled := fill_api_server_defaults(body, versions)["spec"]) != answer.object["spec"]:
+                wrong.append(f"{filled} is {answer.object['spec']} on the server")
         assert not wrong, "\n".join(wrong)
     finally:
         lab.client.delete("CustomResourceDefinition", definition["metadata"]["name"])

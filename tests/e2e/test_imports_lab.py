@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.imports.batch import ImportedSource, judge_batch, read_batch
+from gangplan.imports.batch import ImportedSource, judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportTarget
-from gangplan.imports.images import split_reference
+from gangplan.imports.images import split_source_image_reference
 from gangplan.imports.kinds import SOURCE_KINDS
-from gangplan.imports.pods import is_own_start
-from gangplan.imports.shapes import program_text
+from gangplan.imports.pods import is_gangplan_launch_command
+from gangplan.imports.shapes import format_program_for_import_comparison
 from gangplan.imports.write import write_imported_files
 from gangplan.objects import dump_all
 from gangplan.pipeline.render import preview_render
@@ -84,7 +84,7 @@ def facts(pod: Mapping[str, Any]) -> dict[str, str]:
     container = spec["containers"][0]
     volumes = {one["name"]: next(key for key in one if key != "name") for one in spec.get("volumes", ())}
     found = {
-        "image": split_reference(container["image"])[0],
+        "image": split_source_image_reference(container["image"])[0],
         "grace": str(spec["terminationGracePeriodSeconds"]),
     }
     found |= {f"{name} of a worker": amount for name, amount in container["resources"]["limits"].items()}
@@ -98,8 +98,8 @@ def facts(pod: Mapping[str, Any]) -> dict[str, str]:
     found["index"] = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
     found["workdir"] = container.get("workingDir", "")
     command = container.get("command", ())
-    words = [*([] if is_own_start(command) else command), *container.get("args", ())]
-    found["program"] = program_text(words, {})
+    words = [*([] if is_gangplan_launch_command(command) else command), *container.get("args", ())]
+    found["program"] = format_program_for_import_comparison(words, {})
     for one in spec.get("initContainers", ()):
         found[f"container {one['name']}"] = str(one.get("restartPolicy", ""))
     return found
@@ -127,8 +127,8 @@ def imported(root: Path) -> list[ImportedSource]:
     for kind, texts in CASES.items():
         folder = root.parent / kind
         write(folder, {f"{number}.yaml": text for number, text in enumerate(texts)})
-        batch = read_batch(SOURCE_KINDS[kind], [folder], ImportTarget(load_workspace(root), "nlp"), {})
-        judge_batch(batch, root)
+        batch = read_import_batch(SOURCE_KINDS[kind], [folder], ImportTarget(load_workspace(root), "nlp"), {})
+        judge_import_batch(batch, root)
         assert not [one for one in batch.everything if one.is_error]
         write_imported_files(
             root, {one.draft.file: one.text for one in batch.imported}, batch.before, batch.after

@@ -18,7 +18,7 @@ import yaml
 from gangplan.errors import Exit
 from gangplan.live.access import ApiRefusedError, connect_to_cluster
 from gangplan.live.contexts import ContextChoice
-from gangplan.live.refusals import parse_refusals
+from gangplan.live.refusals import parse_server_refusals
 from gangplan.live.served import KindCatalog
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
@@ -698,7 +698,7 @@ def test_refusals_are_attributed_to_their_source(fresh: Site, request: pytest.Fi
                 access.ask(path, body)
             except ApiRefusedError as error:
                 errors.append(error)
-            return bool(errors) and parse_refusals(errors[0])[0].by.name == by
+            return bool(errors) and parse_server_refusals(errors[0])[0].by.name == by
 
         poll(
             refused,
@@ -706,7 +706,7 @@ def test_refusals_are_attributed_to_their_source(fresh: Site, request: pytest.Fi
             lambda case=case, errors=errors: f"{case}: {[one.words for one in errors]}",
             every=0.5,
         )  # type: ignore[misc]
-        found = parse_refusals(errors[0])
+        found = parse_server_refusals(errors[0])
         assert found[0].name == name, case
         answer = {"reason": errors[0].reason, "message": errors[0].words, "details": dict(errors[0].details)}
         means = [[one.by.name, one.name, list(one.path)] for one in found]

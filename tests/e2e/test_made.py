@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gangplan.source import load_objects
-from gangplan.validate.made import UID, MadeObject, list_made_objects
+from gangplan.validate.made import UID, MadeObject, list_objects_made_by_controllers
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.golden import render_example
@@ -77,7 +77,7 @@ def test_predicted_objects_equal_those_that_controllers_create() -> None:
         bodies = load_objects(run.read_text())
         for body in bodies:
             lab.client.apply_patiently(body)
-        predicted = list_made_objects(bodies)
+        predicted = list_objects_made_by_controllers(bodies)
         assert {one.body["kind"] for one in predicted} >= {
             "JobSet",
             "Job",

@@ -19,8 +19,8 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import load_objects
-from gangplan.validate.consistency import check_consistency
-from gangplan.validate.versions import versions_of
+from gangplan.validate.consistency import check_object_consistency
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import load_workspace
 from tests.e2e import story, world
 from tests.e2e.drift import drift
@@ -324,7 +324,10 @@ def test_the_operator_refuses_what_gangplan_says_it_refuses(change: str, site: S
         at = at[step]
     if path:
         at[path[-1]] = value
-    told = [one.rule for one in check_consistency(body, [body], versions_of(run.unit.job.platform))]
+    told = [
+        one.rule
+        for one in check_object_consistency(body, [body], choose_schema_versions_of(run.unit.job.platform))
+    ]
     site.lab.client.apply(body)
     name = body["metadata"]["name"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from gangplan.model.backend import TRAINJOB
 from gangplan.validate.network.labels import PartialLabels, build_label_values
-from gangplan.validate.network.pods import INDEX, RolePods, build_role_pods
+from gangplan.validate.network.pods import INDEX, RolePods, build_roles_seen_by_network_policies
 from gangplan.validate.network.policy import PodGroup
 from gangplan.validate.network.relation import build_namespace_labels
 from tests.e2e.story import ROLE, Chapter, Object, Seen
@@ -23,7 +23,9 @@ def roles(seen: Seen) -> list[RolePods]:
     of = {body["kind"]: body for body in seen.bodies}
     indexes = frozenset(map(str, range(seen.run.unit.layout.pods)))
     home = build_namespace_labels(seen.run.unit.job.namespace, {})
-    return build_role_pods(TRAINJOB, of["TrainJob"], of["TrainingRuntime"], home, {INDEX: indexes})
+    return build_roles_seen_by_network_policies(
+        TRAINJOB, of["TrainJob"], of["TrainingRuntime"], home, {INDEX: indexes}
+    )
 
 
 def fits(labels: PartialLabels, real: dict[str, str]) -> bool:

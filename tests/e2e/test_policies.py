@@ -12,9 +12,9 @@ import pytest
 
 from gangplan.objects import BINDING_KIND, POLICY_KIND, Body
 from gangplan.policy.export import export_objects
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.versions import versions_of
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story
@@ -47,7 +47,7 @@ def sample() -> Iterator[Sample]:
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = ask.workspace(Path(folder), name)
         loaded = load_workspace(root)
-        versions = versions_of(resolve_platform(loaded.clusters[name]))
+        versions = choose_schema_versions_of(resolve_platform_of_cluster_file(loaded.clusters[name]))
         yield Sample(name, versions, export_objects(loaded, name), ask.random_objects(root, name))
 
 

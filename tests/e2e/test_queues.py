@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.source import load_objects
 from gangplan.validate.kueue import AdmissionVerdict
 from gangplan.validate.kueue.proof import with_workers
 from gangplan.validate.kueue.solver import judge_admission
-from gangplan.validate.versions import versions_of
-from gangplan.validate.world import world_of
+from gangplan.validate.versions import choose_schema_versions_of
+from gangplan.validate.world import build_world_of_cluster
 from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import story, world
@@ -142,7 +142,12 @@ def verdict(example: str, run: list[dict[str, Any]]) -> AdmissionVerdict:
     """Return gangplan's verdict on a run among the objects of an example."""
     file = load_workspace(EXAMPLES / example / "input").clusters["lab"]
     standing = [body for folder in ("platform", "tenants") for body in bodies(EXAMPLES / example, folder)]
-    return judge_admission(world_of("lab", file.spec, versions_of(resolve_platform(file)), standing), run)
+    return judge_admission(
+        build_world_of_cluster(
+            "lab", file.spec, choose_schema_versions_of(resolve_platform_of_cluster_file(file)), standing
+        ),
+        run,
+    )
 
 
 def asked(example: str, team: str, workers: int) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gangplan.model.quantity import Quantity, parse_quantity
-from gangplan.report.hostfile import host_files
-from gangplan.report.plan import run_totals
+from gangplan.report.hostfile import format_hostfiles_of_run
+from gangplan.report.plan import sum_pod_requests_of_run
 from tests.e2e.drift import drift
 from tests.e2e.story import ROLE, Chapter, Seen, emitted
 from tests.lab.client import ApiError
@@ -61,7 +61,7 @@ def test_plan_hostfile_shows_what_trainer_writes(chapter: Chapter) -> None:
     with_mpi = [seen for seen in chapter.seen if seen.run.unit.job.uses_mpi]
     assert with_mpi
     for seen in with_mpi:
-        assert host_files(seen.run)[0].lines == tuple(seen.hostfile.splitlines())
+        assert format_hostfiles_of_run(seen.run)[0].lines == tuple(seen.hostfile.splitlines())
 
 
 def test_pods_have_every_field_of_their_template(chapter: Chapter) -> None:
@@ -114,7 +114,7 @@ def test_workloads_request_what_the_plan_says(chapter: Chapter) -> None:
         for assignment in seen.workload["status"]["admission"]["podSetAssignments"]:
             for resource, amount in assignment["resourceUsage"].items():
                 used[resource] = used.get(resource, Quantity.of(0)) + parse_quantity(amount)
-        assert {name: amount for name, amount in used.items() if amount} == run_totals(seen.run)
+        assert {name: amount for name, amount in used.items() if amount} == sum_pod_requests_of_run(seen.run)
 
 
 def test_pods_run_on_nodes_of_the_planned_pools(chapter: Chapter) -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from gangplan.errors import Exit
-from gangplan.gitops.tekton import Push, sync_rights
+from gangplan.gitops.tekton import Push, render_tekton_sync_rights
 from gangplan.pipeline.past import BOUND_ROLES
 from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
@@ -86,7 +86,7 @@ def account(lab: Lab, root: Path) -> Path:
     token."""
     lab.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
     push = Push(sync="in-cluster", roles=tuple(BOUND_ROLES), namespace=HOME)
-    for body in load_objects(sync_rights(push)):
+    for body in load_objects(render_tekton_sync_rights(push)):
         lab.client.apply(body)
     path = root.parent / "kubeconfig"
     config = yaml.safe_load(lab.kubeconfig.read_text())

@@ -228,9 +228,9 @@ def test_sweeps_and_templates_are_cloned_without_their_history(root: Path) -> No
 
 def test_tab_completes_fields_of_the_file(root: Path) -> None:
     given = SimpleNamespace(params={"workspace": str(root), "file": str(root / FILE)})
-    assert "checkpoint.to" in complete.complete_settings(given, "checkpoint.")
+    assert "checkpoint.to" in complete.complete_settings_on_tab(given, "checkpoint.")
     given.params["file"] = str(root / "overlays/lab/cluster.yaml")
-    assert complete.complete_settings(given, "versions.k") == ["versions.kubernetes", "versions.kueue"]
+    assert complete.complete_settings_on_tab(given, "versions.k") == ["versions.kubernetes", "versions.kueue"]
 
 
 def test_a_new_field_is_placed_in_the_order_of_the_format(root: Path) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.scheduler import PodShape, build_plain_pods
+from gangplan.validate.scheduler import PodShape, build_plain_pods_for_scheduler
 from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 
 Object = dict[str, Any]
@@ -380,4 +380,4 @@ def _choose_company(chance: random.Random, spec: Object, names: list[str]) -> No
 
 def pods_of(case: Case) -> list[PodShape]:
     """Return the pods in the form of the solver."""
-    return [build_plain_pods(pod["metadata"]["name"], count, pod) for count, pod in case.pods]
+    return [build_plain_pods_for_scheduler(pod["metadata"]["name"], count, pod) for count, pod in case.pods]

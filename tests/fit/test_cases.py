@@ -11,7 +11,7 @@ import yaml
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
-from gangplan.report.plan import build_plan_document, render_plan_text
+from gangplan.report.plan import build_plan_json, render_plan_text
 from tests import plain, workspaces
 
 CASES: list[dict[str, Any]] = plain.load((Path(__file__).parent / "cases.yaml").read_text())
@@ -106,7 +106,7 @@ def test_a_run_that_is_never_admitted_has_no_finding_of_node_fit(tmp_path: Path)
 def test_plan_shows_the_nodes(tmp_path: Path) -> None:
     result, _ = judged(tmp_path, {})
     assert "nodes     4 workers need 1 node of a100, launcher on cpu\n" in render_plan_text(result.runs)
-    told = build_plan_document(result.runs)["runs"][0]["nodes"]
+    told = build_plan_json(result.runs)["runs"][0]["nodes"]
     assert told["verdict"] == "sure"
     assert (told["pods"], told["bound"], told["sure"], told["reasons"]) == (5, 5, 5, [])
     assert told["placements"] == {"node": {"a100": 4}, "launcher": {"cpu": 1}}

@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.scheduler import Fit, PodShape, build_plain_pods, fit_pods, fit_run
+from gangplan.validate.scheduler import (
+    Fit,
+    PodShape,
+    build_plain_pods_for_scheduler,
+    fit_pods,
+    fit_run_pods_onto_nodes,
+)
 from gangplan.validate.scheduler.model import FitQuestion, NodeShape, PodKind
 from gangplan.validate.scheduler.reduce import Reducer
-from gangplan.validate.scheduler.search import search_packing
-from gangplan.validate.scheduler.undeclared import find_undeclared_labels
+from gangplan.validate.scheduler.search import search_best_pod_packing
+from gangplan.validate.scheduler.undeclared import find_undeclared_node_labels
 from gangplan.validate.world import NodeGroup, NodeGroupTaint, World
 from tests.fit.oracle import HOST, RACK, REQUIRED, ZONE, Object
 
@@ -39,7 +45,7 @@ def pods(count: int, cpu: str = "1", name: str = "worker", **spec: Any) -> PodSh
     requests = {"cpu": cpu, **spec.pop("requests", {})}
     container: Object = {"name": "node", "resources": {"requests": requests}}
     body = {"metadata": {"name": name, "labels": {"role": name}}, "spec": {"containers": [container], **spec}}
-    return build_plain_pods(name, count, body)
+    return build_plain_pods_for_scheduler(name, count, body)
 
 
 def apart(key: str) -> Object:
@@ -92,7 +98,7 @@ def test_counts_are_those_calculated_by_hand(
     assert (fit.bound, fit.sure, fit.is_exact) == (bound, bound, True)
     assert fit.fits == (bound == asked.count)
     assert bool(fit.reasons) != fit.fits
-    searched = search_packing(Reducer(world(*nodes), [asked]).question())
+    searched = search_best_pod_packing(Reducer(world(*nodes), [asked]).question())
     assert searched.bound == bound
 
 
@@ -127,7 +133,7 @@ def test_a_host_port_is_used_once_per_host() -> None:
         ports = [{"containerPort": 22, "hostPort": port}]
         container = {"name": "node", "resources": {}, "ports": ports}
         body = {"metadata": {"name": name}, "spec": {"containers": [container]}}
-        return build_plain_pods(name, count, body)
+        return build_plain_pods_for_scheduler(name, count, body)
 
     fit = fit_pods(world(group()), [with_port(5, "worker", 2222)])
     assert (fit.bound, fit.sure) == (4, 4)
@@ -147,9 +153,11 @@ def test_phases_do_not_share_nodes() -> None:
 
 def test_pods_of_two_phases_lack_only_a_label_that_no_pool_states() -> None:
     first, second = pods(4, "8", "loader"), pods(4, "8", nodeSelector={"disk": "ssd"})
-    assert find_undeclared_labels(world(group()), [first, replace(second, phase=1)]) == ["disk"]
-    assert find_undeclared_labels(world(group()), [first, second]) == []  # together they need twice the nodes
-    assert find_undeclared_labels(world(group()), [first, replace(second, count=5, phase=1)]) == []
+    assert find_undeclared_node_labels(world(group()), [first, replace(second, phase=1)]) == ["disk"]
+    assert (
+        find_undeclared_node_labels(world(group()), [first, second]) == []
+    )  # together they need twice the nodes
+    assert find_undeclared_node_labels(world(group()), [first, replace(second, count=5, phase=1)]) == []
 
 
 def job_set(*jobs: dict[str, Any]) -> dict[str, Any]:
@@ -176,10 +184,15 @@ def test_defaults_of_the_namespace_and_of_limits_count() -> None:
         "metadata": {"name": "l", "namespace": "nlp"},
         "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "8"}}]},
     }
-    assert fit_run(world(group()), [job_set(job("node", 20, {}))]).bound == 20
-    assert fit_run(world(group(), standing=(bounds,)), [job_set(job("node", 20, {}))]).bound == 4
+    assert fit_run_pods_onto_nodes(world(group()), [job_set(job("node", 20, {}))]).bound == 20
+    assert (
+        fit_run_pods_onto_nodes(world(group(), standing=(bounds,)), [job_set(job("node", 20, {}))]).bound == 4
+    )
     # A container's own limits come before the default request of a LimitRange.
-    assert fit_run(world(group(), standing=(bounds,)), [job_set(job("node", 20, limits))]).bound == 8
+    assert (
+        fit_run_pods_onto_nodes(world(group(), standing=(bounds,)), [job_set(job("node", 20, limits))]).bound
+        == 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,15 +218,15 @@ def test_defaults_of_the_namespace_and_of_limits_count() -> None:
 def test_a_container_that_gke_adds_counts(annotations: dict[str, str], cpu: int, memory: int) -> None:
     box = {"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {}}}
     pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [box]}}
-    found = build_plain_pods("worker", 1, pod).requests
+    found = build_plain_pods_for_scheduler("worker", 1, pod).requests
     assert (found["cpu"], found.get("memory", 0)) == (cpu, memory)
 
 
 def test_overhead_of_a_runtime_class_counts() -> None:
     kata = {"kind": "RuntimeClass", "metadata": {"name": "kata"}, "overhead": {"podFixed": {"cpu": "500m"}}}
     entry = job("node", 8, {"requests": {"cpu": "4"}}, pod={"runtimeClassName": "kata"})
-    assert fit_run(world(group()), [job_set(entry)]).bound == 8
-    assert fit_run(world(group(), standing=(kata,)), [job_set(entry)]).bound == 4
+    assert fit_run_pods_onto_nodes(world(group()), [job_set(entry)]).bound == 8
+    assert fit_run_pods_onto_nodes(world(group(), standing=(kata,)), [job_set(entry)]).bound == 4
 
 
 def test_the_start_order_of_a_run_counts() -> None:
@@ -222,8 +235,8 @@ def test_the_start_order_of_a_run_counts() -> None:
     workers = job("node", 2, {"requests": {"cpu": "7"}})
     mixed = [workers, job("launcher", 1, {"requests": {"cpu": "2"}})]
     ordered = [workers, job("launcher", 1, {"requests": {"cpu": "2"}}, dependsOn=needed)]
-    assert fit_run(world(group(count=2)), [job_set(*mixed)]).bound == 2
-    fit = fit_run(world(group(count=2)), [job_set(*ordered)])
+    assert fit_run_pods_onto_nodes(world(group(count=2)), [job_set(*mixed)]).bound == 2
+    fit = fit_run_pods_onto_nodes(world(group(count=2)), [job_set(*ordered)])
     assert fit.placements == {"node": {"a": 2}, "launcher": {}}
 
 
@@ -232,9 +245,9 @@ def test_the_search_tries_every_order_of_several_kinds() -> None:
     question = FitQuestion(
         (NodeShape(2, (10,), 110, ()),), tuple(PodKind(2, 0, (need,), (True,)) for need in (6, 3, 1))
     )
-    answer = search_packing(question)
+    answer = search_best_pod_packing(question)
     assert (answer.bound, answer.is_most) == (6, True)
-    assert search_packing(question, budget=0).bound <= 6
+    assert search_best_pod_packing(question, budget=0).bound <= 6
 
 
 def test_domains_that_do_not_nest_give_an_unknown_verdict() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.scheduler import PodShape, build_plain_pods, fit_pods
+from gangplan.validate.scheduler import PodShape, build_plain_pods_for_scheduler, fit_pods
 from gangplan.validate.scheduler.reduce import Reducer
-from gangplan.validate.scheduler.search import search_packing
+from gangplan.validate.scheduler.search import search_best_pod_packing
 from gangplan.validate.world import NodeGroup
 from tests import workspaces
 from tests.fit.test_counts import world
@@ -32,7 +32,9 @@ def pods(count: int, cpu: str, gpus: int = 0, is_guaranteed: bool = True, name: 
     requests: dict[str, Any] = {"cpu": cpu, "memory": "1Gi"} | ({"gpu": str(gpus)} if gpus else {})
     limits = requests if is_guaranteed else {}
     container = {"name": "node", "resources": {"requests": requests, "limits": limits}}
-    return build_plain_pods(name, count, {"metadata": {"name": name}, "spec": {"containers": [container]}})
+    return build_plain_pods_for_scheduler(
+        name, count, {"metadata": {"name": name}, "spec": {"containers": [container]}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_a_node_takes_as_many_pods_as_its_numa_nodes(
     assert fit.reasons
     # The search gives the same answer as counting.
     reducer = Reducer(world(nodes()), [every])
-    assert search_packing(reducer.question()).bound == most
+    assert search_best_pod_packing(reducer.question()).bound == most
     # Where nothing is aligned, only the sum counts.
     assert fit_pods(world(nodes(numa={})), [every]).bound >= most
 

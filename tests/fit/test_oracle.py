@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gangplan.validate.scheduler import Fit, fit_pods
 from gangplan.validate.scheduler.fits import fit_pods as fit_again
 from gangplan.validate.scheduler.reduce import Reducer
-from gangplan.validate.scheduler.search import search_packing
-from gangplan.validate.scheduler.solve import solve_fit
+from gangplan.validate.scheduler.search import search_best_pod_packing
+from gangplan.validate.scheduler.solve import solve_fit_question
 from tests.fit.oracle import Case, Oracle, pods_of, random_case
 
 
@@ -34,7 +34,7 @@ def disagreement(case: Case) -> str:
     if fit.sure is not None and fit.sure != least:
         return f"{fit.sure} said to be sure, a dead end has {least}"
     # The search must agree with the count.
-    found = search_packing(Reducer(case.world, pods_of(case)).question())
+    found = search_best_pod_packing(Reducer(case.world, pods_of(case)).question())
     if found.sure is not None and (found.bound, found.sure) != (most, least):
         return f"searched {found.sure} to {found.bound}, it is {least} to {most}"
     return ""
@@ -75,7 +75,7 @@ def test_counting_and_search_agree(seed: int) -> None:
     chance = random.Random(seed)
     case = random_case(chance, nodes=8, pods=6, kinds=chance.choice((1, 2)))
     question = Reducer(case.world, pods_of(case)).question()
-    counted, searched = solve_fit(question), search_packing(question, budget=1500)
+    counted, searched = solve_fit_question(question), search_best_pod_packing(question, budget=1500)
     assert searched.bound <= counted.bound or not counted.is_most
     if searched.sure is not None:
         assert (counted.bound, counted.sure) == (searched.bound, searched.sure)
@@ -85,5 +85,5 @@ def test_an_answer_does_not_depend_on_earlier_questions() -> None:
     for seed in range(40):
         case = random_case(random.Random(seed))
         first: Fit = fit_pods(case.world, pods_of(case))
-        solve_fit.cache_clear()
+        solve_fit_question.cache_clear()
         assert fit_again(case.world, pods_of(case)) == first

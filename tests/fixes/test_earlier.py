@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.fixes.earlier import MOST, build_earlier_fix
+from gangplan.fixes.earlier import MOST, build_earlier_digest_fix
 from gangplan.fixes.edits import apply_fixes
 from gangplan.source import load_document
 
@@ -32,7 +32,7 @@ CASES = {
 def kept(text: str, *digests: str) -> str:
     document, _ = load_document(text.encode(), "images/catalog.yaml")
     assert document is not None
-    fix = build_earlier_fix(document, text, "torch", digests)
+    fix = build_earlier_digest_fix(document, text, "torch", digests)
     return apply_fixes(text, [fix] if fix else [])
 
 

@@ -14,7 +14,7 @@ from gangplan.errors import Exit
 from gangplan.fixes import FixedFile, write_fixed
 from gangplan.source import MAX_DOCUMENT_BYTES, load_document
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -42,7 +42,7 @@ def fixed(text: str, old: str, new: str) -> str | None:
     assert old in text
     document, found = load_document(text.replace(old, new, 1).encode(), SPEC)
     if document is not None:
-        _, found = parse_document(TrainingJob, document)
+        _, found = parse_spec_document(TrainingJob, document)
     assert len(found) == 1, found
     return found[0].fix.replacement if found[0].fix else None
 

@@ -18,7 +18,7 @@ from gangplan.emit import is_run_file
 from gangplan.errors import InternalError
 from gangplan.findings import Finding, Fix
 from gangplan.fixes import fix_file
-from gangplan.fixes.edits import apply_fixes, split_overlapping
+from gangplan.fixes.edits import apply_fixes, split_overlapping_fixes
 from gangplan.fixes.images import find_name_fixes
 from gangplan.objects import format_scalar
 from gangplan.pipeline.render import preview_render
@@ -28,7 +28,7 @@ from gangplan.rules.model import Severity
 from gangplan.source import load_document
 from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from tests import strategies, workspaces
 
 FILE = "specs/nlp/filings.yaml"
@@ -46,7 +46,7 @@ def catalog() -> ImageCatalog:
     """Return the catalog of the small workspace, with a tag for each image."""
     document, _ = load_document(TAGGED.encode(), "images/catalog.yaml")
     assert document is not None
-    value, found = parse_document(ImageCatalog, document)
+    value, found = parse_spec_document(ImageCatalog, document)
     assert value is not None, found
     return value
 
@@ -259,7 +259,7 @@ def _place(body: str, offset: int) -> tuple[int, int]:
 @given(edits())
 def test_edits_that_do_not_overlap_are_applied(case: tuple[str, list[Fix]]) -> None:
     body, fixes = case
-    kept, refused = split_overlapping(body, fixes)
+    kept, refused = split_overlapping_fixes(body, fixes)
     once = {(fix.line, fix.column, fix.end_line, fix.end_column, fix.replacement) for fix in fixes}
     assert len(kept) + len(refused) == len(once)
     after = apply_fixes(body, kept)

@@ -9,11 +9,11 @@ from pathlib import Path
 from pydantic_core import PydanticCustomError
 
 from gangplan.errors import UserError
-from gangplan.pipeline.crds import check_crd_file, read_crds
+from gangplan.pipeline.crds import check_crd_file, read_crds_for_schema_import
 from gangplan.plan.launchers import MPI_LAUNCHERS, UnreadableError, find_launchers
 from gangplan.rules.model import Severity
 from gangplan.source import load_objects
-from gangplan.spec.command import argv_of
+from gangplan.spec.command import parse_spec_command
 from tests import workspaces
 from tests.fuzz.base import Texts
 from tests.fuzz.texts import TESTS
@@ -97,7 +97,7 @@ def command_law(data: bytes) -> None:
     image = first if first in [*IMAGES.values(), "pytorch", "deepspeed", "horovod"] else "openmpi"
     for value in (rest.split("\n"), rest):
         try:
-            words = argv_of(value)
+            words = parse_spec_command(value)
         except PydanticCustomError:
             continue
         for family in (*MPI_LAUNCHERS, None):
@@ -132,7 +132,7 @@ def crd_law(data: bytes) -> None:
     file = _folder() / "crd.yaml"
     file.write_bytes(data)
     try:
-        for crd in read_crds(file):
+        for crd in read_crds_for_schema_import(file):
             for minor in (31, 34):
                 check_crd_file(file, crd, minor)
     except UserError as refused:

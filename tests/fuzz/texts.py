@@ -16,12 +16,12 @@ import yaml
 
 from gangplan.cel.conformance import Runner
 from gangplan.cel.errors import CompileError, EvalError, UnknownError
-from gangplan.model.duration import DurationError, format_duration, parse_spec_duration
-from gangplan.model.quantity import Quantity, QuantityError, parse_cpu, parse_memory, parse_quantity
+from gangplan.model.duration import DurationError, format_duration, parse_duration_to_seconds
+from gangplan.model.quantity import Quantity, QuantityError, parse_cpu, parse_memory_quantity, parse_quantity
 from gangplan.re2 import PatternError, UnknownScriptError, compile_search
 from gangplan.re2.linear import PatternMachine
-from gangplan.re2.syntax import parse_pattern
-from gangplan.re2.tree import estimate_match_work, format_pattern
+from gangplan.re2.syntax import parse_re2_pattern
+from gangplan.re2.tree import estimate_re2_match_work, format_re2_pattern
 from gangplan.source import (
     Document,
     ManifestError,
@@ -140,7 +140,7 @@ def exact(text: str) -> Fraction:
 def quantity_law(data: bytes) -> None:
     """Check that a quantity is exact, rounded away from zero to billionths, and read from its own text."""
     text = data.decode("utf-8", "replace")
-    for reader in (parse_cpu, parse_memory):
+    for reader in (parse_cpu, parse_memory_quantity):
         try:
             assert isinstance(reader(text), Quantity)
         except QuantityError as refused:
@@ -149,8 +149,8 @@ def quantity_law(data: bytes) -> None:
                 for proposed in re.findall(r"(?:mean|or) ([^ ?]+)", refused.help):
                     assert reader(proposed), refused.help
     try:
-        seconds = parse_spec_duration(text)
-        assert parse_spec_duration(format_duration(seconds)) == seconds
+        seconds = parse_duration_to_seconds(text)
+        assert parse_duration_to_seconds(format_duration(seconds)) == seconds
     except DurationError as refused:
         assert refused.message
         assert refused.help
@@ -228,9 +228,9 @@ def regex_law(data: bytes) -> None:
     except (PatternError, UnknownScriptError) as refused:
         assert str(refused)
         return
-    node, _ = parse_pattern(pattern)
-    plain = estimate_match_work(node).branches < 1_000_000
-    quick, linear = re.compile(format_pattern(node)), PatternMachine(node)
+    node, _ = parse_re2_pattern(pattern)
+    plain = estimate_re2_match_work(node).branches < 1_000_000
+    quick, linear = re.compile(format_re2_pattern(node)), PatternMachine(node)
     for text, start in itertools.product(SEARCHED, (0, 2)):
         found = search(text, start)
         assert found is None or 0 <= found.span()[0] <= found.span()[1] <= len(text)

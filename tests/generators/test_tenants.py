@@ -10,8 +10,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.generators.tenants import generate_external_secrets, generate_quota
-from gangplan.model.quantity import parse_cpu, parse_memory, parse_quantity
+from gangplan.generators.tenants import generate_external_secrets, generate_resource_quota_and_limit_range
+from gangplan.model.quantity import parse_cpu, parse_memory_quantity, parse_quantity
 from gangplan.model.site import ContainerBounds, ExternalSecretStore, StoredSecret, Tenant
 from gangplan.model.version import parse_version
 from gangplan.objects import Body
@@ -64,10 +64,12 @@ def test_the_quota_is_sorted_and_written_as_kubernetes_writes_it(root: Path) -> 
         ("pods", parse_quantity("250")),
         ("requests.nvidia.com/gpu", parse_quantity("32")),
         ("count/trainjobs.trainer.kubeflow.org", parse_quantity("500")),
-        ("requests.memory", parse_memory("2048Gi")),
+        ("requests.memory", parse_memory_quantity("2048Gi")),
         ("requests.cpu", parse_cpu("0.5")),
     )
-    bodies = generate_quota(tenant(root, hard=hard, bounds=None, forbidden_priorities=()))
+    bodies = generate_resource_quota_and_limit_range(
+        tenant(root, hard=hard, bounds=None, forbidden_priorities=())
+    )
     body, priorities = bodies
     assert (body["kind"], body["metadata"]["name"]) == ("ResourceQuota", "training")
     # Teams get none of the priorities that the cluster reserves for itself.
@@ -84,7 +86,9 @@ def test_the_quota_is_sorted_and_written_as_kubernetes_writes_it(root: Path) -> 
 
 
 def test_the_quota_allows_no_pod_of_a_forbidden_priority(root: Path) -> None:
-    bodies = generate_quota(tenant(root, hard=(), bounds=None, forbidden_priorities=("high", "critical")))
+    bodies = generate_resource_quota_and_limit_range(
+        tenant(root, hard=(), bounds=None, forbidden_priorities=("high", "critical"))
+    )
     (body,) = bodies
     assert body["metadata"]["name"] == "priorities"
     assert body["spec"] == {
@@ -105,12 +109,19 @@ def test_the_quota_allows_no_pod_of_a_forbidden_priority(root: Path) -> None:
 
 
 def test_without_bounds_there_is_no_quota_object(root: Path) -> None:
-    assert generate_quota(tenant(root, hard=(), bounds=None, forbidden_priorities=())) == []
+    assert (
+        generate_resource_quota_and_limit_range(tenant(root, hard=(), bounds=None, forbidden_priorities=()))
+        == []
+    )
 
 
 def test_the_limit_range_states_every_default(root: Path) -> None:
-    bounds = ContainerBounds(parse_cpu(1), parse_memory("1Gi"), parse_cpu(60), parse_memory("240Gi"))
-    (body,) = generate_quota(tenant(root, hard=(), bounds=bounds, forbidden_priorities=()))
+    bounds = ContainerBounds(
+        parse_cpu(1), parse_memory_quantity("1Gi"), parse_cpu(60), parse_memory_quantity("240Gi")
+    )
+    (body,) = generate_resource_quota_and_limit_range(
+        tenant(root, hard=(), bounds=bounds, forbidden_priorities=())
+    )
     assert body["spec"]["limits"] == [
         {
             "type": "Container",
@@ -142,7 +153,9 @@ def test_a_limit_range_never_hands_out_devices(pools: dict[str, Any], root: Path
     cluster = plain.load(workspaces.CLUSTER)
     cluster["nodePools"] = pools
     workspaces.write(root, {"overlays/lab/cluster.yaml": yaml.safe_dump(cluster)})
-    (body,) = (one for one in generate_quota(tenant(root)) if one["kind"] == "LimitRange")
+    (body,) = (
+        one for one in generate_resource_quota_and_limit_range(tenant(root)) if one["kind"] == "LimitRange"
+    )
     (limit,) = body["spec"]["limits"]
     assert {*limit} == {"type", "max", "default", "defaultRequest"}
     for amounts in (limit["max"], limit["default"], limit["defaultRequest"]):

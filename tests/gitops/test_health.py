@@ -13,7 +13,7 @@ import pytest
 from gangplan.cel import types
 from gangplan.cel.environment import Environment
 from gangplan.gitops import health
-from gangplan.gitops.cel import expression
+from gangplan.gitops.cel import build_flux_health_expression
 from gangplan.gitops.health import (
     HEALTH_KINDS,
     KSTATUS_CURRENT,
@@ -74,7 +74,7 @@ def test_flux_gives_the_status_of_the_table(word: str, body: Object) -> None:
     kind = TABLE[body["kind"]]
     environment = Environment(minor=34, variables=dict.fromkeys(("metadata", "spec", "status"), types.DYN))
     said = {
-        name: environment.compile(expression(kind, name)).evaluate(
+        name: environment.compile(build_flux_health_expression(kind, name)).evaluate(
             {name: body[name] for name in ("metadata", "spec", "status")}
         )
         for name in (KSTATUS_CURRENT, KSTATUS_FAILED)

@@ -12,7 +12,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.gitops.argocd import ArgoOptions
-from gangplan.gitops.made import parse_command_header
+from gangplan.gitops.made import parse_gitops_command_header
 from gangplan.gitops.settings import build_argocd_settings
 from gangplan.source import load_objects
 from tests import plain, workspaces
@@ -55,7 +55,9 @@ def test_files_record_the_command_that_makes_them_again(name: str, rendered: Pat
         outcome = gangplan("gitops", word, "-C", rendered, "-o", tmp_path / folder, *flags)
         assert outcome.code == Exit.CLEAN, outcome.err
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
-    words = {tuple(parse_command_header(data.decode()) or ()) for data in tree(tmp_path / "a").values()}
+    words = {
+        tuple(parse_gitops_command_header(data.decode()) or ()) for data in tree(tmp_path / "a").values()
+    }
     (found,) = words
     assert set(zip(flags[::2], flags[1::2], strict=True)) <= set(zip(found[1::2], found[2::2], strict=True))
     again = gangplan("gitops", *found, "-C", rendered, "-o", tmp_path / "a", "--check")

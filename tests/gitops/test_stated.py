@@ -13,7 +13,7 @@ import pytest
 from gangplan.delivery import engine, stated
 from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
 from gangplan.errors import Exit
-from gangplan.gitops.made import parse_command_header
+from gangplan.gitops.made import parse_gitops_command_header
 from tests import workspaces
 from tests.gitops.scripts import git
 from tests.workspaces import gangplan, tree, write
@@ -55,7 +55,7 @@ def test_every_engine_is_written_in_its_place(root: Path) -> None:
     assert "release" in workflow
     assert "trunk" not in workflow
     for file in (root / "deploy/argo/lab.yaml", top / "CODEOWNERS"):
-        flags = parse_command_header(file.read_text()) or []
+        flags = parse_gitops_command_header(file.read_text()) or []
         assert set(flags[1::2]) <= {"--prefix", "--organisation"}  # which Git gives
     before = tree(top)
     assert gangplan("gitops", "check", "-C", root).out == "3 made by `gangplan gitops`, all fresh\n"
@@ -180,7 +180,7 @@ def test_without_the_file_nothing_is_written(root: Path) -> None:
 
 
 def test_every_setting_has_a_valid_example(root: Path) -> None:
-    model = stated.build_settings_model()
+    model = stated.build_delivery_settings_model()
     for one in engine.list_engines():
         settings = {option.name: stated.example_of(option) for option in one.options}
         document = {
@@ -215,9 +215,9 @@ def spindle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module.ENGINE = MADE_UP  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gangplan.delivery.spindle", module)
     monkeypatch.setattr(engine, "NAMES", (*engine.NAMES, "spindle"))
-    stated.build_settings_model.cache_clear()
+    stated.build_delivery_settings_model.cache_clear()
     yield
-    stated.build_settings_model.cache_clear()
+    stated.build_delivery_settings_model.cache_clear()
 
 
 @pytest.mark.usefixtures("spindle")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.objects import dump
+from gangplan.objects import dump_object_as_block_yaml
 from tests import plain
 from tests.golden import EXAMPLES, read_example
 from tests.workspaces import SPEC, gangplan, stock, write
@@ -19,7 +19,10 @@ SAYS = ("kustomize.toolkit.fluxcd.io/substitute", "disabled")
 @pytest.mark.parametrize("name", [path.name for path in EXAMPLES])
 def test_no_engine_fills_values_into_texts_of_examples(name: str) -> None:
     found = [
-        body for text in read_example(name).values() for body in plain.load_all(text) if "${" in dump(body)
+        body
+        for text in read_example(name).values()
+        for body in plain.load_all(text)
+        if "${" in dump_object_as_block_yaml(body)
     ]
     assert found
     for body in found:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import ToolError
-from gangplan.oci.auth import parse_challenge
-from gangplan.oci.http import send_request
+from gangplan.oci.auth import parse_registry_challenge
+from gangplan.oci.http import send_registry_request
 from gangplan.oci.names import (
     DOCKER_LIST,
     DOCKER_MANIFEST,
     HUB_SERVERS,
     OCI_INDEX,
     SCHEMA_1_MANIFEST,
-    parse_reference,
+    parse_registry_image_reference,
 )
 from gangplan.oci.registry import RegistryClient
 from tests import workspaces
@@ -360,24 +360,26 @@ def test_endless_and_invalid_redirects_are_refused(store: Store) -> None:
     with serve(store) as server:
         store.moved = server.url
         with pytest.raises(ToolError, match="more than 5 times"):
-            send_request(f"{server.url}/v2/", most=100)
+            send_registry_request(f"{server.url}/v2/", most=100)
         assert len(store.asked) == 6
         store.moved = "ftp://example.com"
         with pytest.raises(ToolError, match="no address"):
-            send_request(f"{server.url}/v2/", most=100)
+            send_registry_request(f"{server.url}/v2/", most=100)
 
 
 def test_a_token_service_without_encryption_is_refused(store: Store) -> None:
     store.auth, store.realm = "bearer", "http://tokens.example.com/token"
     with serve(store) as server, pytest.raises(ToolError, match="without encryption"):
-        RegistryClient({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
+        RegistryClient({}).manifest(parse_registry_image_reference(f"{server.host}/training/openmpi:5.0.8"))
 
 
 def test_a_server_that_is_not_a_registry_is_reported(store: Store) -> None:
     with serve(store) as server:
         store.faults = [404]
         with pytest.raises(ToolError, match="is no registry: it answers 404"):
-            RegistryClient({}).manifest(parse_reference(f"{server.host}/training/openmpi:5.0.8"))
+            RegistryClient({}).manifest(
+                parse_registry_image_reference(f"{server.host}/training/openmpi:5.0.8")
+            )
 
 
 @pytest.mark.parametrize(
@@ -394,7 +396,7 @@ def test_a_server_that_is_not_a_registry_is_reported(store: Store) -> None:
     ],
 )
 def test_challenges_are_parsed(text: str, kind: str, facts: dict[str, str]) -> None:
-    assert parse_challenge(text) == (kind, facts)
+    assert parse_registry_challenge(text) == (kind, facts)
 
 
 def test_a_cluster_that_cannot_be_read_is_not_called_unknown(tmp_path: Path, store: Store) -> None:
@@ -448,7 +450,7 @@ def test_an_index_without_platforms_is_searched(tmp_path: Path, depth: int) -> N
     ],
 )
 def test_docker_hub_is_asked_where_it_answers(text: str, server: str, path: str) -> None:
-    reference = parse_reference(text)
+    reference = parse_registry_image_reference(text)
     assert (reference.server, reference.server_path) == (server, path)
     assert str(reference) == text
 

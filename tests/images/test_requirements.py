@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.resolve.image_requirements import find_old_scans, refused_licences
+from gangplan.resolve.image_requirements import find_outdated_image_scans, find_refused_spdx_licences
 from gangplan.source import load_document
 from gangplan.spec.catalog import ImageCatalog
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from tests import workspaces
 from tests.workspaces import gangplan
 
@@ -36,7 +36,7 @@ ALLOWED = ("Apache-2.0", "BSD-3-Clause", "GPL-2.0-only WITH Classpath-exception-
     ],
 )
 def test_licence_expressions_are_compared_with_the_allowed_ones(expression: str, refused: list[str]) -> None:
-    assert refused_licences(expression, ALLOWED) == refused
+    assert find_refused_spdx_licences(expression, ALLOWED) == refused
 
 
 def catalog(lines: str, requirements: str) -> str:
@@ -71,9 +71,9 @@ def test_a_scan_is_too_old_after_the_allowed_days(day: str, is_old: bool) -> Non
     text = catalog("    scan: {date: 2026-01-01}\n", "{scanDays: 90}")
     document, _ = load_document(text.encode(), "images/catalog.yaml")
     assert document is not None
-    value, _ = parse_document(ImageCatalog, document)
+    value, _ = parse_spec_document(ImageCatalog, document)
     assert value is not None
-    assert bool(find_old_scans(value, document, datetime.date.fromisoformat(day))) is is_old
+    assert bool(find_outdated_image_scans(value, document, datetime.date.fromisoformat(day))) is is_old
 
 
 def test_rendering_does_not_depend_on_the_day(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import ToolError
-from gangplan.oci.http import send_request
-from gangplan.oci.names import parse_reference
+from gangplan.oci.http import send_registry_request
+from gangplan.oci.names import parse_registry_image_reference
 from gangplan.oci.registry import RegistryClient
 from tests.images import made
 from tests.images.registry import Store, serve
@@ -101,7 +101,7 @@ def behind(store: Store, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_certificate_of_the_site_is_trusted_once_it_is_named(
     behind: list[str], certificate: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reference = parse_reference(f"{HOST}/training/openmpi:1")
+    reference = parse_registry_image_reference(f"{HOST}/training/openmpi:1")
     with pytest.raises(ToolError, match="certificate that is not trusted"):
         RegistryClient({}).manifest(reference)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -115,7 +115,7 @@ def test_the_login_of_a_proxy_is_sent_with_connect(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     monkeypatch.setenv("https_proxy", os.environ["https_proxy"].replace("//", "//anna:p%40ss%3A@"))
-    send_request(f"https://{HOST}/v2/", most=1000)
+    send_registry_request(f"https://{HOST}/v2/", most=1000)
     login = base64.b64encode(b"anna:p@ss:").decode()
     assert f"\r\nProxy-Authorization: Basic {login}\r\n" in behind[-1]
 
@@ -124,7 +124,7 @@ def test_the_login_of_a_proxy_is_sent_with_plain_requests(monkeypatch: pytest.Mo
     store = Store(auth="basic")
     with serve(store) as server:
         monkeypatch.setenv("http_proxy", server.url.replace("//", "//anna:secret@"))
-        send_request(f"http://{HOST}/v2/", {"Authorization": "Basic x"}, most=1000)
+        send_registry_request(f"http://{HOST}/v2/", {"Authorization": "Basic x"}, most=1000)
     login = base64.b64encode(b"anna:secret").decode()
     assert store.proxied == [f"Basic {login}"]
     assert store.asked == [(f"http://{HOST}/v2/", "Basic x")]
@@ -134,12 +134,12 @@ def test_the_login_of_a_proxy_is_sent_with_plain_requests(monkeypatch: pytest.Mo
 def test_a_proxy_that_is_not_plain_http_is_refused(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     monkeypatch.setenv("https_proxy", f"{scheme}://anna:secret@127.0.0.1:1")
     with pytest.raises(ToolError) as caught:
-        send_request(f"https://{HOST}/v2/", most=1000)
+        send_registry_request(f"https://{HOST}/v2/", most=1000)
     assert f"proxy {scheme}://127.0.0.1:1 is not one that gangplan can use" in str(caught.value)
     assert "secret" not in str(caught.value)
     monkeypatch.setenv("https_proxy", "anna:secret@127.0.0.1:door")
     with pytest.raises(ToolError, match=r"^127\.0\.0\.1:door has no port that there is"):
-        send_request(f"https://{HOST}/v2/", most=1000)
+        send_registry_request(f"https://{HOST}/v2/", most=1000)
 
 
 def test_redirects_to_plain_http_are_refused(
@@ -148,4 +148,4 @@ def test_redirects_to_plain_http_are_refused(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     store.moved = "http://plain.example.com"
     with pytest.raises(ToolError, match="without encryption"):
-        send_request(f"https://{HOST}/v2/", most=100)
+        send_registry_request(f"https://{HOST}/v2/", most=100)

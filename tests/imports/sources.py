@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.batch import Batch, judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.workspace import load_workspace
@@ -454,8 +454,8 @@ def imported(root: Path, kind: str, text: str, name: str = "job.yaml", **answers
     folder = root / "sources"
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
-    batch = read_batch(SOURCE_KINDS[kind], [folder / name], workspace, {})
-    judge_batch(batch, root / "workspace")
+    batch = read_import_batch(SOURCE_KINDS[kind], [folder / name], workspace, {})
+    judge_import_batch(batch, root / "workspace")
     return batch
 
 

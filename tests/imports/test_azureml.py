@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.batch import Batch, judge_import_batch, read_import_batch
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
 from tests import plain
@@ -156,8 +156,10 @@ command: python train.py --data ${{inputs.corpus}} --epochs ${{inputs.epochs}} -
 @pytest.mark.parametrize("place", ["./parts/train.yml", "file:parts/train.yml"])
 def test_a_step_is_its_component_with_the_pipeline_s_values_over_it(tmp_path: Path, place: str) -> None:
     folder = write(tmp_path / "sources", {"pipeline.yml": COMPONENTS % place, "parts/train.yml": COMPONENT})
-    batch = read_batch(SOURCE_KINDS["azureml"], [folder / "pipeline.yml"], home(tmp_path / "workspace"), {})
-    judge_batch(batch, tmp_path / "workspace")
+    batch = read_import_batch(
+        SOURCE_KINDS["azureml"], [folder / "pipeline.yml"], home(tmp_path / "workspace"), {}
+    )
+    judge_import_batch(batch, tmp_path / "workspace")
     (one,) = batch.imported
     values = one.draft.values
     assert values["command"] == [
@@ -186,7 +188,9 @@ def test_a_step_is_its_component_with_the_pipeline_s_values_over_it(tmp_path: Pa
 )
 def test_missing_components_are_reported(tmp_path: Path, place: str, why: str) -> None:
     folder = write(tmp_path, {"pipeline.yml": COMPONENTS % place, "loop.yml": "type: pipeline\njobs: {}\n"})
-    batch = read_batch(SOURCE_KINDS["azureml"], [folder / "pipeline.yml"], home(tmp_path / "workspace"), {})
+    batch = read_import_batch(
+        SOURCE_KINDS["azureml"], [folder / "pipeline.yml"], home(tmp_path / "workspace"), {}
+    )
     assert [one.message for one in batch.findings] == [why]
 
 
@@ -214,8 +218,8 @@ def test_components_of_a_registry_are_found_by_their_files(tmp_path: Path) -> No
     kept = "azureml://registries/azureml/components/twice/versions/0.2.1"
     files = {"pipeline.yml": COMPONENTS % kept, "trainer.yml": COMPONENT, "twice.yml": INNER}
     folder = write(tmp_path / "sources", files)
-    batch = read_batch(SOURCE_KINDS["azureml"], [folder], home(tmp_path / "workspace"), {})
-    judge_batch(batch, tmp_path / "workspace")
+    batch = read_import_batch(SOURCE_KINDS["azureml"], [folder], home(tmp_path / "workspace"), {})
+    judge_import_batch(batch, tmp_path / "workspace")
     (one,) = batch.imported
     assert one.draft.name == "migrated-train-first"
     command = list(one.draft.values["command"])

@@ -11,7 +11,7 @@ import pytest
 from gangplan.commands.import_app import KINDS as COMMANDS
 from gangplan.errors import Exit
 from gangplan.imports.kinds import SOURCE_KINDS
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.schemas import build_editor_schema_of_format
 from tests.imports.sources import MPIJOB
 from tests.workspaces import STOCK, WIDE_CLUSTER, gangplan, tree, write
 
@@ -158,7 +158,7 @@ def test_reports_in_several_formats_agree(root: Path, tmp_path: Path) -> None:
     )
     text = outcome.out[: outcome.out.index("# specs/")]
     document = json.loads(text)
-    jsonschema.validate(document, build_format_schema("import"))
+    jsonschema.validate(document, build_editor_schema_of_format("import"))
     (one,) = document["imported"]
     assert one["runs"]["lab"]["percent"] == 100
     assert {entry["state"] for entry in one["account"]} == {"mapped", "defaulted", "dropped"}

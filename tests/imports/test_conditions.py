@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from gangplan.imports.scripted.conditions import evaluate_condition
+from gangplan.imports.scripted.conditions import evaluate_shell_condition
 from gangplan.imports.scripted.expand import ScriptScope
 
 KNOWN = (
@@ -46,9 +46,9 @@ def bash(condition: str) -> bool:
 
 @pytest.mark.parametrize("condition", KNOWN)
 def test_a_known_condition_is_what_bash_finds(condition: str) -> None:
-    assert evaluate_condition(condition, ScriptScope()) is bash(condition)
+    assert evaluate_shell_condition(condition, ScriptScope()) is bash(condition)
 
 
 @pytest.mark.parametrize("condition", LEFT_TO_BASH)
 def test_other_conditions_are_left_to_bash(condition: str) -> None:
-    assert evaluate_condition(condition, ScriptScope()) in (None, bash(condition))
+    assert evaluate_shell_condition(condition, ScriptScope()) in (None, bash(condition))

@@ -8,8 +8,8 @@ import pytest
 
 from gangplan.imports.account import Account
 from gangplan.imports.batch import Batch
-from gangplan.imports.groups import SourcePodGroup, group_into_roles
-from gangplan.imports.pods import read_pod_template
+from gangplan.imports.groups import SourcePodGroup, group_imported_pods_into_roles
+from gangplan.imports.pods import read_imported_pod_template
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
 from gangplan.source import load_document
 from tests.imports.sources import JOBSET, VOLCANO, imported
@@ -233,10 +233,10 @@ def test_the_commands_decide_the_kind_and_the_roles(
         document, _ = load_document(data, "a.yaml")
         assert document is not None
         node = Account.of(document).root()
-        pod = read_pod_template(node)
+        pod = read_imported_pod_template(node)
         assert pod is not None
         groups.append(SourcePodGroup(name, 1 if name == "one" else 2, pod, node))
-    found = group_into_roles(groups)
+    found = group_imported_pods_into_roles(groups)
     assert found.start == start
     assert [role.name for role in found.roles] == roles
     assert [role.name for role in found.aside] == aside

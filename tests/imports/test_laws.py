@@ -13,10 +13,10 @@ from gangplan.findings import Location
 from gangplan.imports.account import LEAF_STATES, Account
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
-from gangplan.imports.mapping import draft_workload_spec
+from gangplan.imports.mapping import draft_spec_of_imported_job
 from gangplan.imports.sources import OtherObject
-from gangplan.imports.suggest import Suggestion, with_value
-from gangplan.objects import dump, walk_leaves
+from gangplan.imports.suggest import Suggestion, insert_import_suggestion
+from gangplan.objects import dump_object_as_block_yaml, walk_leaves
 from gangplan.source import load_all_documents
 from gangplan.workspace import load_workspace
 from tests import plain
@@ -56,7 +56,9 @@ def accounted(kind: str, bodies: list[Any], root: Path) -> bool:
 
     Returns False for an object that is refused.
     """
-    documents, findings = load_all_documents("---\n".join(map(dump, bodies)).encode(), "job.yaml")
+    documents, findings = load_all_documents(
+        "---\n".join(map(dump_object_as_block_yaml, bodies)).encode(), "job.yaml"
+    )
     assert len(documents) == len(bodies), findings
     account = Account.of(documents[0])
     others = [OtherObject(one.value, one, ()) for one in documents if isinstance(one.value, dict)]
@@ -64,7 +66,7 @@ def accounted(kind: str, bodies: list[Any], root: Path) -> bool:
         work = SOURCE_KINDS[kind].read(account, others)
     except ValueError:
         return False
-    draft_workload_spec(work, ImportTarget(load_workspace(root), "nlp", ImportAnswers()))
+    draft_spec_of_imported_job(work, ImportTarget(load_workspace(root), "nlp", ImportAnswers()))
     for one in (account, *work.others):
         document = documents[0] if one is account else documents[-1]
         assert [entry.path for entry in one.entries()] == [path for path, _ in walk_leaves(document.value)]
@@ -125,7 +127,7 @@ def test_no_leaf_is_lost_in_a_changed_source(kind: str, workspace: Path, data: s
     ],
 )
 def test_a_suggestion_changes_only_what_it_states(text: str, path: tuple[str, ...], value: Any) -> None:
-    after = with_value(text.encode(), Suggestion("f.yaml", path, value, "", Location("f.yaml")))
+    after = insert_import_suggestion(text.encode(), Suggestion("f.yaml", path, value, "", Location("f.yaml")))
     assert after is not None
     before, now = plain.load(text), plain.load(after)
     holder, old = now, before
@@ -146,9 +148,9 @@ def test_a_contradicting_suggestion_is_not_placed() -> None:
     one = Suggestion(
         "f.yaml", ("claims", "filings"), {"accessModes": ["ReadOnlyMany"]}, "", Location("f.yaml")
     )
-    assert with_value(TEAM.encode(), one) is None
+    assert insert_import_suggestion(TEAM.encode(), one) is None
 
 
 def test_a_suggestion_that_is_already_met_changes_nothing() -> None:
     one = Suggestion("f.yaml", ("secrets",), ("huggingface",), "", Location("f.yaml"))
-    assert with_value(TEAM.encode(), one) == TEAM.encode()
+    assert insert_import_suggestion(TEAM.encode(), one) == TEAM.encode()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gangplan.imports.batch import Batch, read_batch
+from gangplan.imports.batch import Batch, read_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.imports.report import build_import_document
@@ -86,7 +86,7 @@ def read(root: Path, kind: str, text: str, folder: Path) -> Batch:
     name = "job.sh" if kind in ("slurm", "pbs") else "job.yaml"
     (folder / name).write_text(text, encoding="utf-8")
     home = ImportTarget(load_workspace(root), "nlp", ImportAnswers("openmpi", "", {}, True))
-    return read_batch(SOURCE_KINDS[kind], [folder / name], home, {})
+    return read_import_batch(SOURCE_KINDS[kind], [folder / name], home, {})
 
 
 def said_nothing_of(root: Path, kind: str, text: str, folder: Path) -> list[str]:

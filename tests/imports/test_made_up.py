@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gangplan.imports.account import Account
-from gangplan.imports.groups import SourcePodGroup, group_into_roles
+from gangplan.imports.groups import SourcePodGroup, group_imported_pods_into_roles
 from gangplan.imports.kinds import SOURCE_KINDS, SourceKind
-from gangplan.imports.pods import read_pod_template
+from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import SourceError, SourceJob, SourceSetting
 from tests.imports.sources import imported
@@ -57,11 +57,11 @@ def read_gang(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob
     """Return the workload of a gang: all that its module has to know."""
     root = account.root()
     spec = root["spec"]
-    pod = read_pod_template(spec["template"])
+    pod = read_imported_pod_template(spec["template"])
     if pod is None:
         raise SourceError("it has no container (spec.template.spec.containers)")
     name, members = root.at("metadata", "name").text(), spec["members"]
-    found = group_into_roles([SourcePodGroup(name, members.count() or 1, pod, root)])
+    found = group_imported_pods_into_roles([SourcePodGroup(name, members.count() or 1, pod, root)])
     work = SourceJob("Gang", name, found.start, account, found.roles, framework=found.framework or "")
     work.settings["workers"] = SourceSetting(members.count() or 1, members.mapped("workers"))
     if (limit := spec["patience"].number()) is not None:

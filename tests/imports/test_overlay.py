@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from gangplan.errors import Exit, UserError
-from gangplan.imports.merge import UnclearMergeError, convert_to_operations
-from gangplan.objects import Body, dump, dump_all
+from gangplan.imports.merge import UnclearMergeError, convert_strategic_merge_to_json6902
+from gangplan.objects import Body, dump_all, dump_object_as_block_yaml
 from gangplan.rules.imports import IMPORT_PATCH
 from gangplan.tools.kustomize import require_engine
 from tests import plain
@@ -41,14 +41,17 @@ def built(folder: Path, body: Body, patch: Any, target: dict[str, str] | None = 
     """Return what kustomize builds from an object and a patch."""
     write(folder, {"object.yaml": dump_all([body]), "patch.yaml": json.dumps(patch)})
     entry = {"path": "patch.yaml", **({"target": target} if target else {})}
-    write(folder, {"kustomization.yaml": dump({"resources": ["object.yaml"], "patches": [entry]})})
+    write(
+        folder,
+        {"kustomization.yaml": dump_object_as_block_yaml({"resources": ["object.yaml"], "patches": [entry]})},
+    )
     (one,) = plain.load_all(require_engine().build(folder))
     return one  # type: ignore[no-any-return]
 
 
 def same(body: Body, patch: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the operations for a merge, after checking that kustomize builds the same from both."""
-    made = convert_to_operations(body, patch)
+    made = convert_strategic_merge_to_json6902(body, patch)
     head = {
         "apiVersion": body["apiVersion"],
         "kind": body["kind"],
@@ -143,7 +146,7 @@ def test_merges_become_the_expected_operations(patch: dict[str, Any], made: list
 )
 def test_unclear_merges_are_refused(patch: dict[str, Any], message: str) -> None:
     with pytest.raises(UnclearMergeError, match=message):
-        convert_to_operations(RUNTIME, patch)
+        convert_strategic_merge_to_json6902(RUNTIME, patch)
 
 
 MERGE = """\

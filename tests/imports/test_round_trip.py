@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.imports.batch import judge_batch, read_batch
+from gangplan.imports.batch import judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.model.job import Job
-from gangplan.objects import dump
+from gangplan.objects import dump_object_as_block_yaml
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.workspace import load_workspace
@@ -208,13 +208,13 @@ def test_a_spec_comes_back_from_an_mpijob_with_the_same_plan(spec: Spec) -> None
     whole = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", **spec}
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        before = planned(root / "before", {"specs/nlp/job.yaml": dump(whole)})
+        before = planned(root / "before", {"specs/nlp/job.yaml": dump_object_as_block_yaml(whole)})
         stock = {one: text for one, text in STOCK.items() if not one.endswith("filings.yaml")}
         write(root / "after", {**stock, "overlays/lab/cluster.yaml": CLUSTER})
-        write(root, {"job.yaml": dump(mpijob(spec))})
+        write(root, {"job.yaml": dump_object_as_block_yaml(mpijob(spec))})
         home = ImportTarget(load_workspace(root / "after"), "nlp", ImportAnswers(has_licence=True))
-        batch = read_batch(SOURCE_KINDS["mpijob"], [root / "job.yaml"], home, {})
-        judge_batch(batch, root / "after")
+        batch = read_import_batch(SOURCE_KINDS["mpijob"], [root / "job.yaml"], home, {})
+        judge_import_batch(batch, root / "after")
         (one,) = batch.imported
         assert one.is_right, batch.everything
         assert batch.suggestions == []
@@ -233,20 +233,23 @@ def test_a_rendered_run_comes_back_without_what_gangplan_adds_to_its_pods(name: 
     spec = {"cpu": 4, "memory": "16Gi", "gracePeriod": "45s", "data": {"filings": "/data"}, **RENDERED[name]}
     whole = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", **spec}
     stock = {one: text for one, text in STOCK.items() if not one.endswith("filings.yaml")}
-    for folder, files in (("before", {"specs/nlp/job.yaml": dump(whole)}), ("after", {})):
+    for folder, files in (
+        ("before", {"specs/nlp/job.yaml": dump_object_as_block_yaml(whole)}),
+        ("after", {}),
+    ):
         write(tmp_path / folder, {**stock, "overlays/lab/cluster.yaml": CLUSTER, **files})
     result = preview_render(Request(tmp_path / "before", engine="serial"))
     (run,) = result.runs
     text = result.texts[run.path]
     assert f"mountPath: {SCRIPTS_FOLDER}" in text
     write(tmp_path, {"run.yaml": text})
-    batch = read_batch(
+    batch = read_import_batch(
         SOURCE_KINDS["trainjob"],
         [tmp_path / "run.yaml"],
         ImportTarget(load_workspace(tmp_path / "after"), "nlp"),
         {},
     )
-    judge_batch(batch, tmp_path / "after")
+    judge_import_batch(batch, tmp_path / "after")
     (one,) = batch.imported
     assert one.is_right, batch.everything
     assert "gangplan-launch" not in one.text

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from gangplan.imports.account import LEAF_STATES
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
-from gangplan.imports.mapping import draft_workload_spec
+from gangplan.imports.mapping import draft_spec_of_imported_job
 from gangplan.imports.refused import RefusedSourceError
-from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.arithmetic import evaluate_shell_arithmetic
 from gangplan.imports.scripted.expand import ScriptScope
-from gangplan.imports.scripted.statements import parse_statements
+from gangplan.imports.scripted.statements import parse_shell_statements
 from gangplan.plan.launchers import UnreadableError
 from gangplan.workspace import load_workspace
 from tests.imports.sources import PBS, SLURM
@@ -51,7 +51,7 @@ def accounted(kind: str, text: str, root: Path, folder: Path) -> None:
             work = SOURCE_KINDS[kind].read(source.account, ())
         except (RefusedSourceError, ValueError):
             continue
-        draft_workload_spec(work, ImportTarget(load_workspace(root), "nlp", ImportAnswers()))
+        draft_spec_of_imported_job(work, ImportTarget(load_workspace(root), "nlp", ImportAnswers()))
         covered = set()
         for entry in work.entries():
             assert entry.state in LEAF_STATES
@@ -96,7 +96,7 @@ def test_a_damaged_script_gives_findings_and_no_traceback(
     sources, _ = SOURCE_KINDS[kind].find([file], {})
     for source in sources:
         try:
-            draft_workload_spec(
+            draft_spec_of_imported_job(
                 SOURCE_KINDS[kind].read(source.account, ()),
                 ImportTarget(load_workspace(workspace), "nlp", ImportAnswers()),
             )
@@ -108,7 +108,7 @@ def test_a_damaged_script_gives_findings_and_no_traceback(
 @given(st.text("ab $(){}[]'\"`\\;&|<>=\n#!-*", max_size=60))
 def test_statements_cover_the_text_in_order(text: str) -> None:
     try:
-        found = parse_statements(text)
+        found = parse_shell_statements(text)
     except UnreadableError:
         return
     at = 0
@@ -132,7 +132,7 @@ def test_words_are_expanded_or_refused(raw: str) -> None:
 
 @given(st.text("0123456789+-*/%() aN<>=!", max_size=30))
 def test_arithmetic_never_raises(text: str) -> None:
-    evaluate_arithmetic(text, {"a": "3", "N": "x"})
+    evaluate_shell_arithmetic(text, {"a": "3", "N": "x"})
 
 
 @pytest.mark.parametrize("depth", [10, 2000])

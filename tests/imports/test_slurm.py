@@ -140,13 +140,13 @@ def test_options_become_fields_of_the_spec(tmp_path: Path, line: str, field: str
 
 
 def _amount(text: str) -> object:
-    from gangplan.model.duration import parse_spec_duration
+    from gangplan.model.duration import parse_duration_to_seconds
     from gangplan.model.quantity import QuantityError, parse_quantity
 
     try:
         return parse_quantity(text.replace("62.5Gi", "64000Mi"))
     except QuantityError:
-        return parse_spec_duration(text)
+        return parse_duration_to_seconds(text)
 
 
 @pytest.mark.parametrize(

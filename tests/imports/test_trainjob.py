@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.imports.batch import read_batch
+from gangplan.imports.batch import read_import_batch
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_ENTRYPOINT, IMPORT_SOURCE
 from tests.imports import sources
@@ -297,7 +297,7 @@ def test_steps_named_like_trainers_initializers_are_renamed(tmp_path: Path) -> N
 
 def test_a_runtime_may_be_in_another_file(tmp_path: Path) -> None:
     folder = write(tmp_path / "sources", {"a/job.yaml": JOB, "b/runtime.yaml": RUNTIME})
-    batch = read_batch(SOURCE_KINDS["trainjob"], [folder], home(tmp_path / "workspace"), {})
+    batch = read_import_batch(SOURCE_KINDS["trainjob"], [folder], home(tmp_path / "workspace"), {})
     (one,) = batch.imported
     assert one.draft.values["gpus"] == 2
     assert not batch.findings

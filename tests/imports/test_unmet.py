@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.imports.batch import judge_batch, read_batch
+from gangplan.imports.batch import judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.workspace import load_workspace
@@ -94,8 +94,8 @@ def test_gpus_of_a_vendor_stay_with_it(case: str, tmp_path: Path) -> None:
     write(tmp_path / "workspace", {**STOCK, "overlays/lab/cluster.yaml": cluster})
     write(tmp_path / "sources", {"heat.yaml": MPIJOB.replace("nvidia.com/gpu", resource)})
     target = ImportTarget(load_workspace(tmp_path / "workspace"), "nlp", ImportAnswers())
-    batch = read_batch(SOURCE_KINDS["mpijob"], [tmp_path / "sources/heat.yaml"], target, {})
-    judge_batch(batch, tmp_path / "workspace")
+    batch = read_import_batch(SOURCE_KINDS["mpijob"], [tmp_path / "sources/heat.yaml"], target, {})
+    judge_import_batch(batch, tmp_path / "workspace")
     (one,) = batch.imported
     assert one.draft.values.get("gpu", {}).get("model") == model
     asked = [question for question in one.draft.questions if "the run may get GPUs of" in question.message]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gangplan.imports.batch import Batch
-from gangplan.imports.sources import fill
+from gangplan.imports.sources import fill_envsubst_blanks
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SCRIPT, IMPORT_SOURCE, IMPORT_TEMPLATE
 from tests.imports.sources import imported
 
@@ -354,9 +354,9 @@ def test_a_secret_is_asked_about_and_never_copied(tmp_path: Path) -> None:
 
 def test_placeholders_are_filled_in() -> None:
     text = "image: <account>.example.com/<my tag>, claim: YOUR_CLAIM, <other>, $A, MY_YOUR_CLAIM_2, ${A:b,c} ${A,b} ${A:0:1} ${A,,}"
-    assert fill(text, {"account": "123", "my tag": "x:1", "YOUR_CLAIM": "data", "A": "1"}) == (
-        "image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2, 1 1 ${A:0:1} ${A,,}"
-    )
+    assert fill_envsubst_blanks(
+        text, {"account": "123", "my tag": "x:1", "YOUR_CLAIM": "data", "A": "1"}
+    ) == ("image: 123.example.com/x:1, claim: data, <other>, 1, MY_YOUR_CLAIM_2, 1 1 ${A:0:1} ${A,,}")
 
 
 def test_how_ranks_are_started_is_removed_from_a_script(tmp_path: Path) -> None:

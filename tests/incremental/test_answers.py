@@ -201,8 +201,8 @@ def test_commands_that_do_or_read_something_else_are_no_questions(
     (root.parent / "elsewhere.yaml").write_text("a: b\n")
     (root / "specs-of-old").mkdir()
     monkeypatch.chdir(root)
-    assert answers.build_question(["validate"]) is not None
-    assert answers.build_question(words) is None
+    assert answers.build_question_for_cached_answer(["validate"]) is not None
+    assert answers.build_question_for_cached_answer(words) is None
 
 
 def test_commands_that_are_no_questions_are_never_kept(root: Path) -> None:

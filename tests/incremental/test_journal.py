@@ -84,7 +84,7 @@ def test_a_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> 
         (root / "specs/nlp/third.yaml").unlink(missing_ok=True)
         gangplan("render", "-C", root)
         assert workspaces.tree(elsewhere) == before
-    assert not journal.is_inside_tree(root / "rendered", "../specs/nlp/team.yaml")
+    assert not journal.is_inside_rendered_tree(root / "rendered", "../specs/nlp/team.yaml")
 
 
 def test_changes_of_a_large_part_of_the_tree_have_no_journal(

@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
 
 def made(root: Path, *words: str) -> tuple[int, int]:
     """Return how many specs and clusters a command expanded."""
-    counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster.__code__: 0}
+    counts = {workspace.load_spec.__code__: 0, clusters.expand_cluster_platform_and_tenants.__code__: 0}
 
     def count(frame: object, event: str, _: object) -> None:
         code = getattr(frame, "f_code", None)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from gangplan.findings import Finding, Fix, Location, Waived
 from gangplan.pipeline.stored import (
     SharedValues,
-    compact_shared_values,
-    demand_json,
-    demand_of,
-    dump_finding,
-    load_finding,
+    compact_shared_result_values,
+    dump_run_demand,
+    dump_stored_finding,
+    load_run_demand,
+    load_stored_finding,
 )
 from gangplan.pipeline.team_results import TeamResults
 from gangplan.pipeline.worker import TaskResult
@@ -66,14 +66,14 @@ def _held(value: object) -> object:
 @given(DEMANDS)
 def test_demands_read_back_equal(demand: RunDemand) -> None:
     """Every field is kept, amounts to the last digit."""
-    assert demand_of(_held(demand_json(demand))) == demand
-    assert len(demand_json(demand)) == len(fields(RunDemand))
+    assert load_run_demand(_held(dump_run_demand(demand))) == demand
+    assert len(dump_run_demand(demand)) == len(fields(RunDemand))
 
 
 @given(FINDINGS)
 def test_findings_read_back_equal(finding: Finding) -> None:
     """Every field is kept, even those that equality leaves out."""
-    read = load_finding(_held(dump_finding(finding, Rulebook().policy)), Rulebook().policy)
+    read = load_stored_finding(_held(dump_stored_finding(finding, Rulebook().policy)), Rulebook().policy)
     assert read == finding
     assert (read.fix, read.clusters, read.where.end) == (finding.fix, finding.clusters, finding.where.end)
     assert type(read.rule) is type(finding.rule)
@@ -88,7 +88,7 @@ def test_only_values_in_use_stay() -> None:
     for facts in (["old"], ["new"]):
         shared.number("facts", facts)
     told = [[], [], [], {}, [["lab", "job", [], 2]], 1, 1, 1, [["lab", "nlp", "job", "job-1", "", [], 1]]]
-    assert compact_shared_values([told], shared.values) == {
+    assert compact_shared_result_values([told], shared.values) == {
         "demands": ["c"],
         "policies": ["y"],
         "facts": [["new"]],
@@ -100,7 +100,7 @@ def test_only_values_in_use_stay() -> None:
 def test_fractions_are_exact() -> None:
     """They are not rounded decimals."""
     demand = RunDemand(1, {"cpu": Fraction(1, 3)}, (), True)
-    assert demand_of(_held(demand_json(demand))).each["cpu"] * 3 == 1
+    assert load_run_demand(_held(dump_run_demand(demand))).each["cpu"] * 3 == 1
 
 
 def test_folded_results_come_back() -> None:

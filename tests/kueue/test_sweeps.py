@@ -16,7 +16,7 @@ from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.standing import build_previewed_world
 from gangplan.simulate import read_workload, simulate_runs
 from gangplan.source import load_objects
-from gangplan.validate.kueue.members import read_quota_setup
+from gangplan.validate.kueue.members import read_quota_setup_of_cluster
 from tests.sweeps.files import SWEEP, us_05, workspace
 from tests.workspaces import CATALOG, CLUSTER, SPEC, gangplan, write
 
@@ -48,7 +48,7 @@ def most_at_once(result: Result, root: Path, cluster: str = "lab") -> dict[str, 
     now: dict[str, int] = {}
     most: dict[str, int] = {}
     ended: dict[str, int] = {}
-    for event in simulate_runs(read_quota_setup(world), runs).events:
+    for event in simulate_runs(read_quota_setup_of_cluster(world), runs).events:
         team = teams[event.run]
         if event.what == "admitted":
             now[team] = now.get(team, 0) + 1
@@ -171,7 +171,7 @@ def test_a_run_of_the_team_goes_before_its_trials(
         is_own = one.unit.job.trial is None
         name = "own" if is_own else one.name
         runs.append(replace(run, name=name, arrival=own_comes if is_own else trials_come))
-    events = simulate_runs(read_quota_setup(world), runs).events
+    events = simulate_runs(read_quota_setup_of_cluster(world), runs).events
     own = [event for event in events if event.run == "own"]
     assert [event.what for event in own if event.what in ("admitted", "preempted", "finished")] == [
         "admitted",

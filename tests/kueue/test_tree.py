@@ -6,7 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from gangplan.kueue.flavors import FlavorMode, find_quota_mode, is_preferred_flavor, should_try_next_flavor
+from gangplan.kueue.flavors import (
+    FlavorMode,
+    find_flavor_quota_mode,
+    is_preferred_flavor,
+    should_try_next_flavor,
+)
 from gangplan.kueue.hierarchy import find_cohort_cycle, is_in_cohort_cycle
 from gangplan.kueue.model import ClusterQueue, Fungibility, Member, PreemptionRules, ResourceGroup
 from gangplan.kueue.tree import QuotaTree
@@ -78,7 +83,7 @@ def test_the_mode_of_a_flavor_depends_on_reclaim_and_amount(
         preemption=PreemptionRules(reclaim=reclaim),
     )
     tree = QuotaTree([queue, member("b", "all", 2)], []).loaded({"b": {KEY: 3}})
-    assert find_quota_mode(tree, queue, 0, amount, is_fair=True) == expected
+    assert find_flavor_quota_mode(tree, queue, 0, amount, is_fair=True) == expected
 
 
 def test_the_search_for_a_flavor_goes_on_by_fungibility() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
 from tests import plain, workspaces
-from tests.kubelet import expand_container, read_mounted_map
+from tests.kubelet import expand_local_container_like_kubelet, read_config_map_for_local_mount
 
 WAIT_S = 3
 SHELLS = [shell for shell in ("/usr/bin/dash", "/bin/bash", "/bin/busybox") if Path(shell).exists()]
@@ -122,8 +122,8 @@ def container(spec: str, role: str = "launcher", folder: Path | None = None, **f
     runtime = next(body for body in bodies if body["kind"] == "TrainingRuntime")
     jobs = {job["name"]: job for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
     pod = jobs[role]["template"]["spec"]["template"]["spec"]
-    found = expand_container(pod["containers"][0])
-    _, scripts = read_mounted_map(pod, SCRIPTS_FOLDER, bodies)
+    found = expand_local_container_like_kubelet(pod["containers"][0])
+    _, scripts = read_config_map_for_local_mount(pod, SCRIPTS_FOLDER, bodies)
     return Container(found["command"], found["args"], found["env"], scripts)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.gitops.cel import build_health_expressions
+from gangplan.gitops.cel import build_flux_health_expressions
 from gangplan.gitops.health import KSTATUS_CURRENT, KSTATUS_FAILED, find_health_state
 from gangplan.source import load_objects
 from tests import workspaces
@@ -60,7 +60,7 @@ def test_flux_reads_every_field(name: str, tmp_path: Path) -> None:
 
 def test_fluxs_evaluator_gives_every_recorded_status_its_word() -> None:
     bodies = [case.values[1] for case in CASES]
-    checks = {kind: build_health_expressions([table])[0] for kind, table in TABLE.items()}
+    checks = {kind: build_flux_health_expressions([table])[0] for kind, table in TABLE.items()}
     questions = [{"check": checks[body["kind"]], "object": {"apiVersion": "a/v1", **body}} for body in bodies]
     said = asked(checks=questions)["checks"]
     wanted = [WORDS.get(find_health_state(TABLE[body["kind"]], body).flux, "InProgress") for body in bodies]

@@ -13,8 +13,8 @@ import pytest
 
 from gangplan.errors import Exit, ToolError, UserError
 from gangplan.live.access import connect_to_cluster
-from gangplan.live.contexts import ContextChoice, choose_context
-from gangplan.live.rights import Right, find_needed_right, role
+from gangplan.live.contexts import ContextChoice, choose_kubeconfig_context
+from gangplan.live.rights import Right, build_kubectl_role, find_right_for_api_request
 from tests import workspaces
 from tests.live.answers import CLUSTER
 from tests.live.server import TOKEN, Server, refusal, serving
@@ -81,11 +81,11 @@ def test_the_context_is_chosen_and_never_guessed(
     one of several."""
     wanted = ContextChoice("lab", flag, stated)
     if isinstance(found, str):
-        assert choose_context(wanted, names) == found
+        assert choose_kubeconfig_context(wanted, names) == found
     else:
         assert isinstance(found, type)
         with pytest.raises((UserError, ToolError)) as stop:
-            choose_context(wanted, names)
+            choose_kubeconfig_context(wanted, names)
         assert type(stop.value) is found
 
 
@@ -188,12 +188,12 @@ def test_forbidden_names_the_right_and_the_role(root: Path, tmp_path: Path) -> N
     ],
 )
 def test_a_path_shows_the_right_that_it_needs(method: str, path: str, right: Right) -> None:
-    assert find_needed_right(method, path) == right
+    assert find_right_for_api_request(method, path) == right
 
 
 def test_a_role_is_printed_on_one_line() -> None:
     rights = [Right("", "pods", "list", "nlp"), Right("", "pods", "get", "nlp")]
-    assert role(rights, "gangplan-logs") == (
+    assert build_kubectl_role(rights, "gangplan-logs") == (
         '{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"gangplan-logs",'
         '"namespace":"nlp"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get","list"]}]}'
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.live.proposed import _propose_node_pools
+from gangplan.live.proposed import _propose_pools_from_live_nodes
 from tests import plain
 from tests.live.answers import CLUSTER, KUEUE, node
 from tests.live.server import refusal, serving
@@ -166,7 +166,7 @@ POOLS: dict[str, tuple[dict[str, str], dict[str, str], str, dict[str, Any]]] = {
 def test_nodes_decide_the_name_and_fields_of_their_pool(name: str) -> None:
     labels, offered, called, fields = POOLS[name]
     bodies = [node(f"n{number}", labels=labels, **offered) for number in range(2)]
-    ((found, pool),) = _propose_node_pools(bodies).items()
+    ((found, pool),) = _propose_pools_from_live_nodes(bodies).items()
     assert found == called
     assert {key: value for key, value in pool.items() if key not in ("labels", "cpu", "memory")} == {
         "count": 2,
@@ -182,13 +182,13 @@ def test_nodes_that_take_no_runs_form_no_pool() -> None:
     tiny["status"]["allocatable"] = {"cpu": "500m", "memory": "900Mi"}
     odd = node("d")
     odd["status"]["allocatable"] = {"cpu": "many"}
-    assert _propose_node_pools([cordoned, lost, tiny, odd]) == {}
+    assert _propose_pools_from_live_nodes([cordoned, lost, tiny, odd]) == {}
 
 
 def test_a_pool_has_the_size_of_its_smallest_node_and_common_taints() -> None:
     one = node("a", labels=GKE, spec={"taints": [{"key": "x", "value": "y", "effect": "NoExecute"}]})
     other = node("b", labels=GKE)
     one["status"]["allocatable"] = {"cpu": "31900m", "memory": "129600Mi"}
-    (pool,) = _propose_node_pools([one, other]).values()
+    (pool,) = _propose_pools_from_live_nodes([one, other]).values()
     assert (pool["cpu"], pool["memory"], pool["count"]) == (31, "126Gi", 2)
     assert "taints" not in pool

@@ -10,7 +10,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.live.access import ApiRefusedError
-from gangplan.live.refusals import NoVerdict, field_of, parse_refusals, path_of
+from gangplan.live.refusals import NoVerdict, field_of, parse_path_of_refused_field, parse_server_refusals
 from tests import workspaces
 from tests.live.answers import KUEUE, TRAINER, resources
 from tests.live.server import Server, refusal, serving
@@ -220,11 +220,11 @@ def test_fields_are_found_in_messages(words: str, path: tuple[str | int, ...]) -
 def test_a_runtime_that_comes_with_the_run_is_not_a_refusal(words: str) -> None:
     """Webhooks of Trainer and Kueue are called at the same time, and either may be the first to miss it."""
     body = {"message": f'admission webhook "vtrainjob.kb.io" denied the request: {words}'}
-    assert [one.by for one in parse_refusals(ApiRefusedError(403, body, "lab"))] == [NoVerdict.EARLIER]
+    assert [one.by for one in parse_server_refusals(ApiRefusedError(403, body, "lab"))] == [NoVerdict.EARLIER]
 
 
 def test_paths_are_parsed() -> None:
-    assert path_of("spec.a[2]['x.y/z'].b") == ("spec", "a", 2, "x.y/z", "b")
+    assert parse_path_of_refused_field("spec.a[2]['x.y/z'].b") == ("spec", "a", 2, "x.y/z", "b")
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_paths_are_parsed() -> None:
 def test_recorded_refusals_keep_their_meaning(case: dict[str, Any]) -> None:
     """The refusals are those of real API servers (tests/e2e/test_live.py --update), with their meaning."""
     error = ApiRefusedError(case["status"], case["body"], "lab")
-    found = [[one.by.name, one.name, list(one.path)] for one in parse_refusals(error)]
+    found = [[one.by.name, one.name, list(one.path)] for one in parse_server_refusals(error)]
     assert found == case["means"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.live.pools import NodeList, pool_of, summarise_pools
+from gangplan.live.pools import NodeList, find_pool_of_live_node, summarise_live_node_pools
 from gangplan.model.statuses import read_statuses
 from gangplan.model.usage import read_usage
 from gangplan.workspace import load_workspace
@@ -250,10 +250,10 @@ def test_a_missing_gang_scheduler_is_reported(root: Path, gang: str, kind: str) 
 
 def test_a_node_goes_to_the_pool_that_fits_best(root: Path) -> None:
     spec = load_workspace(root).clusters["lab"].spec
-    assert pool_of(node("a"), spec) == "cpu"
-    assert pool_of(node("a", "a100", 8), spec) == "a100"
-    assert pool_of(node("a", "unknown", 8), spec) == ""
-    assert pool_of(node("a", "spot", 8), spec) == "a100-spot"
-    (summary,) = summarise_pools(NodeList([node("a", cpu="58"), node("b")]), spec)
+    assert find_pool_of_live_node(node("a"), spec) == "cpu"
+    assert find_pool_of_live_node(node("a", "a100", 8), spec) == "a100"
+    assert find_pool_of_live_node(node("a", "unknown", 8), spec) == ""
+    assert find_pool_of_live_node(node("a", "spot", 8), spec) == "a100-spot"
+    (summary,) = summarise_live_node_pools(NodeList([node("a", cpu="58"), node("b")]), spec)
     assert summary["allocatable"]["cpu"] == {"least": "58", "most": "60"}
     assert "kubernetes.io/hostname" not in summary["labels"]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from gangplan.live.reasons import (
-    explain_eviction,
-    explain_failed_pods,
+    explain_failed_live_pods,
+    explain_kueue_eviction,
     explain_kueue_message,
-    explain_preemption,
-    explain_unready_pods,
+    explain_kueue_preemption,
+    explain_unready_live_pods,
 )
-from gangplan.live.states import RUN_STATES, determine_run_state
+from gangplan.live.states import RUN_STATES, determine_live_run_state
 
 FOLDER = Path(__file__).parents[1] / "gitops/statuses"
 NOW = "2026-01-01T00:00:00Z"
@@ -45,7 +45,7 @@ def recorded(profile: str) -> dict[tuple[str, str], dict[str, Any]]:
 @pytest.mark.parametrize("profile", ["new", "middle", "old"])
 def test_recorded_runs_have_their_state_and_reason(profile: str, case: str) -> None:
     bodies = recorded(profile)
-    found = determine_run_state(bodies["TrainJob", case], bodies.get(("Workload", case)))
+    found = determine_live_run_state(bodies["TrainJob", case], bodies.get(("Workload", case)))
     word, begins = CASES[case]
     assert found.word in (word, "running" if case == "running" else word)
     assert found.word in RUN_STATES
@@ -96,20 +96,25 @@ CHECK = {"admissionChecks": [{"name": "scale-up", "state": "Pending", "message":
     ],
 )
 def test_waiting_runs_have_a_state_and_a_reason(made: dict[str, Any] | None, word: str, reason: str) -> None:
-    found = determine_run_state(run(Suspended="True"), made)
+    found = determine_live_run_state(run(Suspended="True"), made)
     assert (found.word, found.reason) == (word, reason)
 
 
 def test_a_run_is_running_once_its_pods_are_ready() -> None:
     started = run(Suspended="False")
     admitted = ("Admitted", "True", "", "")
-    assert determine_run_state(started, workload(admitted, ("PodsReady", "False", "", ""))).word == "admitted"
-    assert determine_run_state(started, workload(admitted, ("PodsReady", "True", "", ""))).word == "running"
+    assert (
+        determine_live_run_state(started, workload(admitted, ("PodsReady", "False", "", ""))).word
+        == "admitted"
+    )
+    assert (
+        determine_live_run_state(started, workload(admitted, ("PodsReady", "True", "", ""))).word == "running"
+    )
     # If Kueue does not look at pods, the JobSet does, by way of the TrainJob.
-    assert determine_run_state(started, workload(admitted)).word == "admitted"
+    assert determine_live_run_state(started, workload(admitted)).word == "admitted"
     started["status"] |= READY
-    assert determine_run_state(started, workload(admitted)).word == "running"
-    assert determine_run_state(started, None).word == "running"
+    assert determine_live_run_state(started, workload(admitted)).word == "running"
+    assert determine_live_run_state(started, None).word == "running"
 
 
 _NODE = "couldn't assign flavors to pod set node"
@@ -152,10 +157,12 @@ def test_messages_of_kueue_are_put_into_plain_words(message: str, words: str) ->
 
 def test_preemptions_and_evictions_are_explained() -> None:
     said = "Preempted to accommodate a workload (UID: 1, JobUID: 2) due to reclamation within the cohort; preemptor path: /training/vision"
-    assert explain_preemption(said) == "preempted for a run in queue vision: reclamation within the cohort"
-    assert explain_preemption("odd") == "Kueue says: odd"
-    assert explain_eviction("NodeFailures", "x") == "nodes under it failed"
-    assert explain_eviction("Unheard", "of it") == "Kueue says: of it"
+    assert (
+        explain_kueue_preemption(said) == "preempted for a run in queue vision: reclamation within the cohort"
+    )
+    assert explain_kueue_preemption("odd") == "Kueue says: odd"
+    assert explain_kueue_eviction("NodeFailures", "x") == "nodes under it failed"
+    assert explain_kueue_eviction("Unheard", "of it") == "Kueue says: of it"
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:
@@ -176,16 +183,16 @@ def test_waiting_pods_are_counted_by_reason() -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image x"}}
     image = pod("c", containerStatuses=[{"name": "node", "state": waiting}])
     ready = pod("d", phase="Running", conditions=[{"type": "Ready", "status": "True"}])
-    assert explain_unready_pods([full, full, gated]) == (
+    assert explain_unready_live_pods([full, full, gated]) == (
         "2 of 3 pods: no node fits: 0/3 nodes are available: 3 Insufficient cpu.; "
         "1 of 3 pods: held back until Kueue has placed it"
     )
     assert (
-        explain_unready_pods([image, ready])
+        explain_unready_live_pods([image, ready])
         == "1 of 2 pods: its image cannot be pulled (Back-off pulling image x)"
     )
-    assert explain_unready_pods([ready]) == ""
-    assert explain_unready_pods([pod("e")]) == "1 of 1 pods: being created"
+    assert explain_unready_live_pods([ready]) == ""
+    assert explain_unready_live_pods([pod("e")]) == "1 of 1 pods: being created"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +205,7 @@ def test_waiting_pods_are_counted_by_reason() -> None:
     ],
 )
 def test_failed_pods_are_explained(end: dict[str, Any], words: str) -> None:
-    assert explain_failed_pods([pod("a", containerStatuses=[{"state": {"terminated": end}}])]) == words
+    assert explain_failed_live_pods([pod("a", containerStatuses=[{"state": {"terminated": end}}])]) == words
 
 
 def test_the_first_pod_that_failed_is_named() -> None:
@@ -208,4 +215,4 @@ def test_the_first_pod_that_failed_is_named() -> None:
         pod(name, containerStatuses=[{"state": {"terminated": {"exitCode": code, "finishedAt": when}}}])
         for name, code, when in ends
     ]
-    assert explain_failed_pods(pods) == "a ended with 3"
+    assert explain_failed_live_pods(pods) == "a ended with 3"

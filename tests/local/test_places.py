@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.local.places import named_files
+from gangplan.local.places import list_local_program_files_in_command
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ from gangplan.local.places import named_files
     ],
 )
 def test_the_program_files_of_a_command_are_found(words: list[str], files: list[str]) -> None:
-    assert named_files(words) == files
+    assert list_local_program_files_in_command(words) == files

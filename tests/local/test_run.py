@@ -15,7 +15,7 @@ import pytest
 
 from gangplan.local.play import Failure, passed_on
 from gangplan.local.stage import can_set_host_names
-from gangplan.spec.sweep_files import build_trial_jobs
+from gangplan.spec.sweep_files import build_sweep_trial_jobs
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.local.base import plain_workspace, processes, run, start, workspace
@@ -251,7 +251,7 @@ def test_the_first_trial_of_a_sweep_is_run(tmp_path: Path) -> None:
 def test_a_sweep_without_trials_is_refused(tmp_path: Path) -> None:
     root = workspace(tmp_path, SWEEP)
     (sweep,) = load_workspace(root).sweeps.values()
-    names = [one.trial.name for one in build_trial_jobs(sweep)]
+    names = [one.trial.name for one in build_sweep_trial_jobs(sweep)]
     assert len(names) == 2
     (root / "specs/nlp/filings.yaml").write_text(f"{SWEEP}removed: [{', '.join(names)}]\n", encoding="utf-8")
     done = run(root)

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER, read_launch_scripts, start_text
-from gangplan.local.kubelet import read_mounted_map
-from gangplan.local.places import LocalPlaces, add_launch_scripts, create_launch_paths
+from gangplan.local.kubelet import read_config_map_for_local_mount
+from gangplan.local.places import LocalPlaces, create_local_launch_paths, write_local_launch_scripts
 from gangplan.model.exits import LAUNCH_EXITS
 
 
 @pytest.fixture
 def places(tmp_path: Path) -> LocalPlaces:
     """Return the places of a run after its scripts were written."""
-    return add_launch_scripts(LocalPlaces(create_launch_paths(tmp_path), tmp_path), read_launch_scripts())
+    return write_local_launch_scripts(
+        LocalPlaces(create_local_launch_paths(tmp_path), tmp_path), read_launch_scripts()
+    )
 
 
 def started(places: LocalPlaces, *words: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +48,7 @@ def test_a_mount_needs_its_config_map() -> None:
     mount = {"name": "scripts", "mountPath": SCRIPTS_FOLDER}
     pod = {"containers": [{"volumeMounts": [mount]}], "volumes": [volume]}
     bodies = [{"kind": "ConfigMap", "metadata": {"name": "launch-1"}, "data": {"a.sh": "exit\n"}}]
-    assert read_mounted_map(pod, SCRIPTS_FOLDER, bodies) == ("launch-1", {"a.sh": "exit\n"})
+    assert read_config_map_for_local_mount(pod, SCRIPTS_FOLDER, bodies) == ("launch-1", {"a.sh": "exit\n"})
     for path, those in ((SCRIPTS_FOLDER, []), ("/elsewhere", bodies)):
         with pytest.raises(LookupError):
-            read_mounted_map(pod, path, those)
+            read_config_map_for_local_mount(pod, path, those)

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from gangplan import generators
 from gangplan.errors import Exit
-from gangplan.reference.pages import render_pages
-from gangplan.reference.schemas import build_editor_schema, build_format_schema, list_format_models
+from gangplan.reference.pages import render_docs_pages
+from gangplan.reference.schemas import build_editor_schema, build_editor_schema_of_format, list_format_models
 from gangplan.rulebook import load_built_in_rules
 from gangplan.spec.base import Strict
 from tests import plain
@@ -196,7 +196,7 @@ def test_every_field_is_documented(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", list_format_models())
 def test_examples_are_valid(kind: str) -> None:
-    schema = build_format_schema(kind)
+    schema = build_editor_schema_of_format(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     for block in [schema, *schema.get("$defs", {}).values()]:
         for name, field in block.get("properties", {}).items():
@@ -247,14 +247,14 @@ def test_the_printed_schema_refuses_unknown_fields(kind: str) -> None:
 
 
 def test_generated_pages_are_fresh() -> None:
-    for name, text in render_pages().items():
+    for name, text in render_docs_pages().items():
         assert (REPOSITORY / "docs" / name).read_text(encoding="utf-8") == text, f"run make docs ({name})"
     outcome = gangplan("docs", REPOSITORY / "docs", "--check")
     assert (outcome.code, outcome.out) == (0, "")
 
 
 def test_the_page_of_fields_has_every_field() -> None:
-    page = render_pages()["spec.md"]
+    page = render_docs_pages()["spec.md"]
     for kind, model in list_format_models().items():
         for block in blocks(model):
             for name, field in block.model_fields.items():

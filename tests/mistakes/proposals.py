@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from gangplan.findings import Finding
 from gangplan.source import Document, load_document
-from gangplan.spec.blocks import list_fields_at
+from gangplan.spec.blocks import list_spec_fields_at
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
@@ -150,7 +150,7 @@ def _merge(root: Any, path: Path, value: dict[str, Any], is_top: bool) -> None:
     for key, item in value.items():
         depth = next((at for at in range(len(path) - 1, -1, -1) if path[at] == key), None)
         blocks = [path[:at] for at in range(len(path) - 1, -1, -1)]
-        home = next((one for one in blocks if model and key in list_fields_at(model, one)), path[:-1])
+        home = next((one for one in blocks if model and key in list_spec_fields_at(model, one)), path[:-1])
         if depth is not None:
             _parent(root, path[: depth + 1])[key] = item
         elif is_top:

@@ -10,7 +10,7 @@ import pytest
 from gangplan.findings import Finding
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.rulebook import find_rule_example, group_rules_by_topic
+from gangplan.rulebook import find_rule_example, group_built_in_rules_by_topic
 from gangplan.rules.model import Rule
 from tests.mistakes.proposals import UnreadError, pasted
 from tests.rules.worlds import put
@@ -65,13 +65,13 @@ def _leads_to(rule: Rule, root: Path) -> Counter[tuple[str, str]] | None:
     return after - _of(before) + Counter(still)
 
 
-@pytest.mark.parametrize("topic", group_rules_by_topic())
+@pytest.mark.parametrize("topic", group_built_in_rules_by_topic())
 def test_following_the_help_of_an_example_removes_the_finding(topic: str, tmp_path: Path) -> None:
     worse = {}
-    for rule in group_rules_by_topic()[topic].values():
+    for rule in group_built_in_rules_by_topic()[topic].values():
         example = find_rule_example(rule)
         if example and example.run == "validate" and (found := _leads_to(rule, tmp_path / rule)):
             worse[str(rule)] = sorted(found)
-    excused = {rule for rule in EXCUSED if rule in group_rules_by_topic()[topic]}
+    excused = {rule for rule in EXCUSED if rule in group_built_in_rules_by_topic()[topic]}
     assert {rule: found for rule, found in worse.items() if rule not in excused} == {}
     assert excused <= set(worse), "an excuse that nobody needs"

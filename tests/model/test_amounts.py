@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit, is_gpu
 from gangplan.model.quantity import Quantity, parse_quantity
-from gangplan.validate.run_hours import amount_of
+from gangplan.validate.run_hours import compute_maximum_run_hours
 
 AMOUNTS = [
     ("memory", "36507222016", "34 GiB of memory", "34Gi"),
@@ -60,7 +60,7 @@ def test_hours_are_gpu_hours_for_every_kind_of_gpu(resource: str) -> None:
     runtime = {"kind": "TrainingRuntime", "spec": {"template": {"spec": {"replicatedJobs": [pod]}}}}
     run = {"spec": {"trainer": {"numNodes": 2}, "activeDeadlineSeconds": 3600}}
     bodies = {("TrainJob", "a", "x"): run, ("TrainingRuntime", "a", "x"): runtime}
-    assert amount_of(bodies, ("TrainJob", "a", "x")) == (8, "GPU")
+    assert compute_maximum_run_hours(bodies, ("TrainJob", "a", "x")) == (8, "GPU")
 
 
 def test_an_amount_too_small_to_show_is_not_zero() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.model.cron import CronError, find_next_start, parse_cron
+from gangplan.model.cron import CronError, find_next_cron_start, parse_cron
 from tests.model import cron_answers
 
 
@@ -23,7 +23,7 @@ def ours(asked: dict[str, Any]) -> dict[str, Any]:
         return {"error": True}
     at, found = asked["after"], []
     while len(found) < asked["count"]:
-        start = find_next_start(cron, at, ZoneInfo(asked["zone"]))
+        start = find_next_cron_start(cron, at, ZoneInfo(asked["zone"]))
         if start is None:
             break
         found.append(at := start)
@@ -86,12 +86,12 @@ def test_starts_at_clock_changes_are_those_of_the_library() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     half = parse_cron("30 2 * * *")
     spring = int(datetime(2026, 3, 28, 12, tzinfo=berlin).timestamp())
-    first = find_next_start(half, spring, berlin)
+    first = find_next_cron_start(half, spring, berlin)
     assert first is not None
     assert datetime.fromtimestamp(first, berlin).isoformat() == "2026-03-30T02:30:00+02:00"
     autumn = int(datetime(2026, 10, 24, 12, tzinfo=berlin).timestamp())
-    found = [find_next_start(half, autumn, berlin)]
-    found.append(find_next_start(half, found[0] or 0, berlin))
+    found = [find_next_cron_start(half, autumn, berlin)]
+    found.append(find_next_cron_start(half, found[0] or 0, berlin))
     assert [datetime.fromtimestamp(one or 0, UTC).isoformat() for one in found] == [
         "2026-10-25T00:30:00+00:00",
         "2026-10-25T01:30:00+00:00",
@@ -111,7 +111,7 @@ def test_a_start_matches_and_is_later(fields: list[str], after: int, name: str) 
     fields[2] = "*" if fields[2] == "0" else fields[2]
     fields[3] = "*" if fields[3] == "0" else fields[3]
     cron, zone = parse_cron(" ".join(fields)), ZoneInfo(name)
-    start = find_next_start(cron, after, zone)
+    start = find_next_cron_start(cron, after, zone)
     if start is None:
         return
     local = datetime.fromtimestamp(start, zone)
@@ -121,4 +121,4 @@ def test_a_start_matches_and_is_later(fields: list[str], after: int, name: str) 
     assert local.hour in cron.hours
     assert local.month in cron.months
     assert cron.has_day(local)
-    assert find_next_start(cron, start - 1, zone) == start
+    assert find_next_cron_start(cron, start - 1, zone) == start

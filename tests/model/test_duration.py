@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangplan.model.duration import MAX_S, DurationError, format_duration, parse_spec_duration
+from gangplan.model.duration import MAX_S, DurationError, format_duration, parse_duration_to_seconds
 
 # text: seconds, canonical text
 DURATIONS = {
@@ -54,14 +54,14 @@ REFUSED: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize("text", DURATIONS)
 def test_each_duration_is_read_and_written_canonically(text: str) -> None:
     seconds, canonical = DURATIONS[text]
-    assert parse_spec_duration(text) == seconds
+    assert parse_duration_to_seconds(text) == seconds
     assert format_duration(seconds) == canonical
 
 
 @pytest.mark.parametrize(("written", "message", "help"), REFUSED)
 def test_invalid_durations_are_refused(written: Any, message: str, help: str) -> None:
     with pytest.raises(DurationError) as caught:
-        parse_spec_duration(written)
+        parse_duration_to_seconds(written)
     assert message in caught.value.message
     assert help in caught.value.help
     assert len(caught.value.message) < 100
@@ -70,14 +70,14 @@ def test_invalid_durations_are_refused(written: Any, message: str, help: str) ->
 @given(st.integers(1, MAX_S))
 def test_every_duration_has_one_text(seconds: int) -> None:
     text = format_duration(seconds)
-    assert parse_spec_duration(text) == seconds
-    assert format_duration(parse_spec_duration(text)) == text
+    assert parse_duration_to_seconds(text) == seconds
+    assert format_duration(parse_duration_to_seconds(text)) == text
 
 
 @given(st.text(alphabet="0123456789dhms .,wy", max_size=14))
 def test_any_text_is_parsed_or_explained(text: str) -> None:
     try:
-        seconds, help = parse_spec_duration(text), "none needed"
+        seconds, help = parse_duration_to_seconds(text), "none needed"
     except DurationError as problem:
         seconds, help = 1, problem.help
     assert 0 < seconds <= MAX_S

@@ -14,7 +14,7 @@ from gangplan.model.quantity import (
     QuantityError,
     QuantityFormat,
     parse_cpu,
-    parse_memory,
+    parse_memory_quantity,
     parse_quantity,
 )
 
@@ -128,7 +128,7 @@ def test_invalid_numbers_of_cores_are_refused(written: Any, message: str) -> Non
     ("written", "canonical"), [("32Gi", "32Gi"), ("32G", "32G"), ("1e9", "1e9"), ("0.5Gi", "512Mi")]
 )
 def test_amounts_of_memory_have_their_canonical_text(written: str, canonical: str) -> None:
-    assert parse_memory(written).canonical() == canonical
+    assert parse_memory_quantity(written).canonical() == canonical
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_amounts_of_memory_have_their_canonical_text(written: str, canonical: st
 )
 def test_invalid_amounts_of_memory_are_refused(written: Any, message: str, help: str) -> None:
     with pytest.raises(QuantityError, match=message) as caught:
-        parse_memory(written)
+        parse_memory_quantity(written)
     assert help in caught.value.help
 
 
@@ -182,7 +182,7 @@ def test_the_canonical_text_of_a_canonical_text_is_itself(text: str) -> None:
     assert not quantity.canonical().startswith("+")
 
 
-@given(st.text(max_size=12) | texts, st.sampled_from([parse_quantity, parse_cpu, parse_memory]))
+@given(st.text(max_size=12) | texts, st.sampled_from([parse_quantity, parse_cpu, parse_memory_quantity]))
 def test_any_text_is_parsed_or_explained(text: str, read: Any) -> None:
     try:
         quantity, message, help = read(text), "none", "none"
@@ -228,11 +228,11 @@ def test_sums_keep_the_format_of_the_first_nonzero_amount() -> None:
 def test_a_number_beyond_all_machines_is_refused_with_a_message(text: str) -> None:
     """No reading with a unit could be proposed for such a number."""
     with pytest.raises(QuantityError, match=r"too long|more than Kubernetes can count"):
-        parse_memory(text)
+        parse_memory_quantity(text)
 
 
 @pytest.mark.parametrize("text", [".555", "0 GB", "-1e", "922337203685.775808", "0.1234567"])
 def test_no_help_for_memory_proposes_an_amount_that_is_refused(text: str) -> None:
     with pytest.raises(QuantityError) as refused:
-        parse_memory(text)
+        parse_memory_quantity(text)
     assert not refused.value.help.startswith("Did")

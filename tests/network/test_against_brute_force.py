@@ -17,13 +17,13 @@ from gangplan.validate.network.labels import (
     build_exact_labels,
     build_label_values,
 )
-from gangplan.validate.network.ranges import NO_PORT, Ports, subtract_region
+from gangplan.validate.network.ranges import NO_PORT, Ports, subtract_network_region
 from gangplan.validate.network.relation import (
     build_namespace_labels,
-    find_address_grants,
-    find_openings,
+    find_network_address_grants,
+    find_network_openings,
     find_reachable_ports,
-    list_outside_pods,
+    list_pods_outside_run,
 )
 from tests.network import worlds
 from tests.network.brute import Body, Pod, allowed, one_way
@@ -83,7 +83,7 @@ def test_connections_with_addresses_equal_brute_force(chunk: int) -> None:
         for direction in values.DIRECTIONS:
             region = [
                 (addresses, grant.ports)
-                for addresses, grant in find_address_grants(
+                for addresses, grant in find_network_address_grants(
                     policies.get(pod.namespace, ()), direction, known(pod), True
                 )
             ]
@@ -136,13 +136,13 @@ def test_openings_to_other_pods_equal_brute_force(chunk: int) -> None:
         pod = worlds.pod(random, homes)
         pod = Pod("one", homes["one"], {**pod.labels, "run": "mine"}, pod.ports)
         policies = grouped(bodies)
-        groups = list_outside_pods("one", "run", "mine", homes)
+        groups = list_pods_outside_run("one", "run", "mine", homes)
         everyone = completions(homes, "run")
         probes = random.sample(PROBES, 6)
         for direction, kind in (("ingress", "Ingress"), ("egress", "Egress")):
             for number, group in enumerate(groups):
                 found = NO_PORT
-                for opening in find_openings(policies.get("one", ()), direction, known(pod), group):  # type: ignore[arg-type]
+                for opening in find_network_openings(policies.get("one", ()), direction, known(pod), group):  # type: ignore[arg-type]
                     found |= opening.grant.ports
                 for protocol, port in probes:
                     names = [(protocol, name, port) for name in ("web", "ssh", "none")]
@@ -225,7 +225,7 @@ def test_regions_subtract_exactly(seed: int) -> None:
     bodies = [{"to": [worlds.peer(random) for _ in range(3)]} for _ in range(2)]
 
     def region(body: Body) -> tuple[tuple[values.Addresses, Ports], ...]:
-        peers = [values._parse_policy_peer(one) for one in body["to"]]
+        peers = [values._parse_network_policy_peer(one) for one in body["to"]]
         return tuple(
             (
                 one.addresses,
@@ -236,7 +236,7 @@ def test_regions_subtract_exactly(seed: int) -> None:
         )
 
     one, two = region(bodies[0]), region(bodies[1])
-    rest = subtract_region(one, two)
+    rest = subtract_network_region(one, two)
 
     def has(where: tuple[tuple[values.Addresses, Ports], ...], address: str, port: int) -> bool:
         parsed = ip_address(address)

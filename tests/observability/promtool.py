@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from gangplan.model.site import Site
 from tests.lab import build
 from tests.lab.programs import PROMTOOL, Program
@@ -38,7 +38,7 @@ def program_of_the_lab(program: Program) -> str:
 
 def groups_of(site: Site) -> list[dict[str, Any]]:
     """Return the groups of every rule object, as the Prometheus Operator passes them to Prometheus."""
-    return [group for body in generate_alerts(site) for group in body["spec"]["groups"]]
+    return [group for body in generate_prometheus_rules(site) for group in body["spec"]["groups"]]
 
 
 def write_rules(groups: list[dict[str, Any]], folder: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from gangplan.generators.dashboards import generate_dashboards
 from gangplan.model.version import parse_version
 from tests.lab.programs import CATALOG
@@ -40,7 +40,9 @@ def test_every_series_is_in_the_source(version: str) -> None:
     defined = {f"kueue_{name}" for name in re.findall(r'Name:\s+"([a-z_]+)"', source(version))}
     site = replace(NEW, platform=replace(NEW.platform, kueue=parse_version(version)))
     asked = set(
-        re.findall(r"\bkueue_[a-z_]+", json.dumps([generate_alerts(site), generate_dashboards(site)]))
+        re.findall(
+            r"\bkueue_[a-z_]+", json.dumps([generate_prometheus_rules(site), generate_dashboards(site)])
+        )
     )
     asked = {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked}
     assert len(asked) >= 10

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from tests import plain
 from tests.lab import addons
 from tests.lab.programs import AMTOOL
@@ -36,7 +36,9 @@ def examples(word: str) -> list[dict[str, Any]]:
 
 def rules() -> list[dict[str, Any]]:
     """Return every alert of the site with most of them."""
-    bodies = max((generate_alerts(site) for site in SITES.values()), key=lambda found: len(json.dumps(found)))
+    bodies = max(
+        (generate_prometheus_rules(site) for site in SITES.values()), key=lambda found: len(json.dumps(found))
+    )
     return [
         rule
         for body in bodies

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from gangplan.generators import PLATFORM_GENERATORS, generate_platform_objects
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from gangplan.generators.dashboards import generate_dashboards
 from gangplan.model.site import Monitor, Site
 from gangplan.objects import dump_all
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.schema import SchemaVersions, check_object_schema
+from gangplan.validate.apiserver.schema import SchemaVersions, check_object_against_api_schema
 from tests.observability.known import known, names_in
 from tests.observability.promtool import groups_of
 from tests.observability.sites import NEW, SITES
@@ -43,10 +43,10 @@ def kueue_of(site: Site) -> tuple[int, int] | None:
 @each_site
 def test_the_gate_accepts_every_object(site: Site) -> None:
     versions = SchemaVersions("1.34", kueue=site.platform.kueue.line if site.platform.kueue else None)
-    bodies = [*generate_alerts(site), *generate_dashboards(site)]
+    bodies = [*generate_prometheus_rules(site), *generate_dashboards(site)]
     assert [body["kind"] for body in bodies] == ["PrometheusRule"] * 2 + ["ConfigMap"] * 3
     for body in bodies:
-        assert check_object_schema(body, versions) == []
+        assert check_object_against_api_schema(body, versions) == []
         assert body["metadata"]["namespace"] == "monitoring"
         assert body["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"] == "-10"
         assert body["metadata"]["annotations"]["gangplan.dev/source"] == site.source
@@ -54,7 +54,7 @@ def test_the_gate_accepts_every_object(site: Site) -> None:
 
 
 def test_labels_are_those_that_prometheus_and_grafana_select() -> None:
-    for body in generate_alerts(NEW):
+    for body in generate_prometheus_rules(NEW):
         assert body["metadata"]["labels"]["release"] == "prometheus"
     for body in generate_dashboards(NEW):
         assert body["metadata"]["labels"]["grafana_dashboard"] == "1"
@@ -62,7 +62,7 @@ def test_labels_are_those_that_prometheus_and_grafana_select() -> None:
 
 def test_nothing_is_generated_without_monitoring() -> None:
     site = replace(NEW, monitor=None)
-    assert generate_alerts(site) == generate_dashboards(site) == []
+    assert generate_prometheus_rules(site) == generate_dashboards(site) == []
     kinds = {body["kind"] for file in PLATFORM_GENERATORS for body in generate_platform_objects(site, file)}
     assert not kinds & {"PrometheusRule", "ConfigMap"}
 
@@ -149,7 +149,7 @@ def test_groups_have_stable_names_and_order() -> None:
         "gangplan.queue-alerts",
         "gangplan.input-alerts",
     ]
-    assert dump_all(generate_alerts(NEW)) == dump_all(generate_alerts(NEW))
+    assert dump_all(generate_prometheus_rules(NEW)) == dump_all(generate_prometheus_rules(NEW))
 
 
 @each_site

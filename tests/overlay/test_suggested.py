@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.rulebook import load_built_in_rules
-from gangplan.validate.transition import check_transition
+from gangplan.validate.transition import check_transition_between_commits
 from gangplan.validate.versions import SchemaVersions
 from tests import plain
 from tests.workspaces import gangplan, stock, write
@@ -30,7 +30,7 @@ QUEUES = [
 
 def suggested() -> list[str]:
     texts = [f"{rule.fix} {rule.why}" for rule in load_built_in_rules().values()]
-    texts += [step.problem.help for step in check_transition([RUN, *QUEUES], [RUN], VERSIONS)]
+    texts += [step.problem.help for step in check_transition_between_commits([RUN, *QUEUES], [RUN], VERSIONS)]
     return [entry for text in texts for entry in _ENTRY.findall(text)]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.component.target import TargetError, parse_target
+from gangplan.component.target import TargetError, parse_patch_target
 from gangplan.objects import Body, dump_all
 from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.tools.kustomize import KustomizeEngine
@@ -69,7 +69,7 @@ TARGETS = [
     ("target", "expected"), TARGETS, ids=lambda value: json.dumps(value) if isinstance(value, dict) else ""
 )
 def test_each_target_selects_the_listed_objects(target: dict[str, str], expected: list[str]) -> None:
-    parsed = parse_target(target)
+    parsed = parse_patch_target(target)
     assert sorted(name for name, body in zip(NAMES, BODIES, strict=True) if parsed.matches(body)) == sorted(
         expected
     )
@@ -112,7 +112,7 @@ def test_kustomize_selects_the_same_objects(real_kustomize: KustomizeEngine, tmp
 )
 def test_invalid_targets_are_refused(target: object, says: str) -> None:
     with pytest.raises(TargetError, match=says):
-        parse_target(target)
+        parse_patch_target(target)
 
 
 RUN = {
@@ -139,4 +139,4 @@ RUN = {
     ],
 )
 def test_the_name_of_a_run_ends_in_hexadecimal_digits(target: dict[str, str], matches: bool) -> None:
-    assert parse_target({"kind": "TrainJob", **target}).matches(RUN) is matches
+    assert parse_patch_target({"kind": "TrainJob", **target}).matches(RUN) is matches

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from gangplan.cel.program import CelProgram
-from gangplan.packs.cases import read_policy_cases
+from gangplan.packs.cases import read_pack_cases
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.policy.cases import build_suites, evaluator_of
+from gangplan.policy.cases import build_policy_case_evaluator, build_policy_case_suites
 from gangplan.policy.checks import build_policy_checker
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy import compiled
@@ -75,8 +75,10 @@ def test_costs_are_counted_only_in_cases(cases_first: bool) -> None:
     """In one process, in either order: only their cases count the costs of shipped policies."""
 
     def cases() -> set[bool]:
-        suite = next(suite for suite in build_suites(Workspace(NOWHERE)) if suite.pack == "baseline")
-        evaluator, _ = evaluator_of(suite, read_policy_cases(suite.folder, suite.shown)[0][0])
+        suite = next(
+            suite for suite in build_policy_case_suites(Workspace(NOWHERE)) if suite.pack == "baseline"
+        )
+        evaluator, _ = build_policy_case_evaluator(suite, read_pack_cases(suite.folder, suite.shown)[0][0])
         return {one.policy.written.is_shipped for one in evaluator.policies}
 
     def checker() -> set[bool]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.resolve.facts import list_cluster_facts
-from gangplan.resolve.scans import Scan, read_scan_results
+from gangplan.resolve.facts import resolve_cluster_facts_for_policies
+from gangplan.resolve.scans import Scan, read_image_scan_results
 from gangplan.workspace import load_workspace
 from tests.workspaces import CATALOG, CLUSTER, STOCK, TEAM, gangplan, write
 
@@ -34,7 +34,7 @@ def of(root: Path, **files: str) -> dict[str, str]:
     workspace = load_workspace(write(root, {**STOCK, **files}))
     findings = workspace.findings
     assert not findings
-    return list_cluster_facts(workspace, "lab")
+    return resolve_cluster_facts_for_policies(workspace, "lab")
 
 
 def test_nothing_is_assumed_about_a_cluster(tmp_path: Path) -> None:
@@ -181,13 +181,13 @@ def test_vulnerabilities_in_reports_are_counted(
     tmp_path: Path, report: Any, critical: int, high: int
 ) -> None:
     write(tmp_path, {"images/scans/one.json": json.dumps(report)})
-    assert read_scan_results(tmp_path) == (Scan(DIGEST, critical, high),)
+    assert read_image_scan_results(tmp_path) == (Scan(DIGEST, critical, high),)
 
 
 def test_the_worst_report_of_an_image_counts(tmp_path: Path) -> None:
     reports = {"a": trivy("HIGH"), "b": trivy("CRITICAL"), "c": trivy()}
     write(tmp_path, {f"images/scans/{name}.json": json.dumps(one) for name, one in reports.items()})
-    assert read_scan_results(tmp_path) == (Scan(DIGEST, 1, 0),)
+    assert read_image_scan_results(tmp_path) == (Scan(DIGEST, 1, 0),)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not json", '{"SchemaVersion": 2}', json.dumps({**CLAIR, "manifest_hash": ""})])  # fmt: skip  # noqa: E501

@@ -11,10 +11,10 @@ import yaml
 from gangplan import policies
 from gangplan.errors import Exit
 from gangplan.packs.facts import PACK_FACTS
-from gangplan.packs.kinds import kind_of
+from gangplan.packs.kinds import pack_parameter_kind_of
 from gangplan.packs.model import FactParam
-from gangplan.packs.read import find_shipped_folder, list_shipped_packs
-from gangplan.resolve.facts import list_cluster_facts
+from gangplan.packs.read import find_shipped_packs_folder, list_shipped_packs
+from gangplan.resolve.facts import resolve_cluster_facts_for_policies
 from gangplan.rulebook import SHIPPED_PACKS_FOLDER, load_shipped_rules
 from gangplan.rules.specs import WORKERS_OVER_LIMIT
 from gangplan.workspace import load_workspace
@@ -129,7 +129,7 @@ def test_a_policy_outside_packs_cannot_take_a_name_in_use(tmp_path: Path, name: 
 def test_a_pack_cannot_replace_a_shipped_one(tmp_path: Path) -> None:
     root = workspace(tmp_path, "[baseline]", {})
     copy = root / "policies/baseline"
-    shutil.copytree(find_shipped_folder() / "baseline", copy)
+    shutil.copytree(find_shipped_packs_folder() / "baseline", copy)
     assert gangplan("validate", "-C", root).code == Exit.CLEAN, "the same bytes are no other pack"
     (copy / "host-path.yaml").unlink()
     for outcome in commands(root):
@@ -293,7 +293,10 @@ def test_packs_set_parameters_of_the_right_kind() -> None:
     for written in list_shipped_packs().values():
         for name, params in written.uses.items():
             for key, value in params.items():
-                assert kind_of(value) == kind_of(defaults[name][key]), (name, key)
+                assert pack_parameter_kind_of(value) == pack_parameter_kind_of(defaults[name][key]), (
+                    name,
+                    key,
+                )
     asked = {
         value.fact
         for params in defaults.values()
@@ -304,7 +307,7 @@ def test_packs_set_parameters_of_the_right_kind() -> None:
 
 
 def test_every_fact_is_listed(tmp_path: Path) -> None:
-    found = list_cluster_facts(load_workspace(write(tmp_path, STOCK)), "lab")
+    found = resolve_cluster_facts_for_policies(load_workspace(write(tmp_path, STOCK)), "lab")
     assert set(found) == set(PACK_FACTS)
     for name, page in PACK_FACTS.items():
         assert page.kind != "truth" or found[name] in ("true", "false"), name

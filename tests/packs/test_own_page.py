@@ -11,12 +11,12 @@ import pytest
 from gangplan.errors import Exit
 from gangplan.packs.facts import PACK_FACTS
 from gangplan.packs.model import Pack, PackPolicy
-from gangplan.reference.pages import render_pages
+from gangplan.reference.pages import render_docs_pages
 from gangplan.rulebook import load_built_in_rules, load_shipped_rules
 from gangplan.source import load_objects
 from tests.workspaces import STOCK, gangplan, write
 
-PAGE = render_pages()["own-policies.md"]
+PAGE = render_docs_pages()["own-policies.md"]
 BLOCK = re.compile(r"```(yaml|console)\n(.*?)```", re.DOTALL)
 FILE = re.compile(r"# (\S+\.yaml)( \(added\))?\n")
 CRD = """\
@@ -101,7 +101,7 @@ def test_explain_describes_own_policies(tmp_path: Path) -> None:
 
 def test_pages_say_which_rules_can_be_waived() -> None:
     for file, sections in (("rules.md", load_built_in_rules()), ("policies.md", load_shipped_rules())):
-        page = render_pages()[file]
+        page = render_docs_pages()[file]
         for rule in (
             sections if file == "rules.md" else set(load_shipped_rules()) - set(load_built_in_rules())
         ):

@@ -17,15 +17,15 @@ import pytest
 from gangplan.objects import BINDING_KIND, dump_all
 from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder, PolicySource
-from gangplan.policy.cases import build_suites, judge_cases
+from gangplan.policy.cases import build_policy_case_suites, judge_policy_cases
 from gangplan.policy.checks import build_policy_checker, check_policies, collect_policy_sources
 from gangplan.policy.choose import ChosenPolicy, choose_policies
 from gangplan.policy.objects import build_policy_objects
-from gangplan.resolve.facts import ENCRYPTING_REGIMES, REGIMES, list_cluster_facts
+from gangplan.resolve.facts import ENCRYPTING_REGIMES, REGIMES, resolve_cluster_facts_for_policies
 from gangplan.rulebook import SHIPPED_PACKS_FOLDER as FOLDER
 from gangplan.rulebook import load_built_in_rules, load_shipped_rules
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.pod_security import find_pod_violations as refusals
+from gangplan.validate.apiserver.pod_security import find_pod_security_violations as refusals
 from gangplan.validate.apiserver.policy.model import PlacedObject
 from gangplan.validate.apiserver.policy.read import read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -100,11 +100,11 @@ def test_a_page_names_rules_that_exist(name: str, policy: str) -> None:
     assert load_shipped_rules()[policy].summary == page.title
 
 
-@pytest.mark.parametrize("suite", build_suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
+@pytest.mark.parametrize("suite", build_policy_case_suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
 def test_every_case_is_decided_as_it_states(suite: Any) -> None:
     """Verdict and message are compared; the same cases go to a real API server in
     tests/e2e/test_policies.py."""
-    count, wrong = judge_cases(suite, set(suite.policies))
+    count, wrong = judge_policy_cases(suite, set(suite.policies))
     assert count >= 3 * len(suite.policies)
     assert not [str(finding) for finding in wrong]
 
@@ -203,7 +203,9 @@ def test_marks_of_waivers_are_guarded_wherever_bindings_heed_them(name: str) -> 
     folder = pack(name)
     assert {"waiver-granted"} <= {*folder.pack.policies, *folder.pack.uses} or "baseline" in folder.pack.needs
     file = workspace().clusters["lab"]
-    taken, _ = choose_policies(workspace().policies, file, list_cluster_facts(workspace(), "lab"))
+    taken, _ = choose_policies(
+        workspace().policies, file, resolve_cluster_facts_for_policies(workspace(), "lab")
+    )
     for source in build_policy_objects(taken, "x"):
         if source.body["kind"] == "ValidatingAdmissionPolicyBinding":
             policy = source.body["spec"]["policyName"]
@@ -221,7 +223,9 @@ def test_regimes_that_require_encryption_are_those_of_the_facts() -> None:
 def test_a_regime_tightens_what_holds_for_all() -> None:
     """With other parameters a policy is bound a second time, only for objects with the label."""
     file = workspace().clusters["lab"]
-    taken, _ = choose_policies(workspace().policies, file, list_cluster_facts(workspace(), "lab"))
+    taken, _ = choose_policies(
+        workspace().policies, file, resolve_cluster_facts_for_policies(workspace(), "lab")
+    )
     by_name = {one.name: one for one in taken}
     assert by_name["network-posture"].params["floor"] == "default"
     assert by_name["network-posture-hipaa"].params["floor"] == "restricted"
@@ -234,7 +238,9 @@ def test_a_regime_tightens_what_holds_for_all() -> None:
 def test_an_equal_policy_of_a_regime_is_not_bound_twice() -> None:
     """A regime that requires what baseline already requires, with the same parameters, adds nothing."""
     file = workspace().clusters["lab"]
-    taken, _ = choose_policies(workspace().policies, file, list_cluster_facts(workspace(), "lab"))
+    taken, _ = choose_policies(
+        workspace().policies, file, resolve_cluster_facts_for_policies(workspace(), "lab")
+    )
     by_name = {one.name: one for one in taken}
     assert "host-path" in pack("hipaa").pack.uses
     assert "host-path" in by_name

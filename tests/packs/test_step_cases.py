@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gangplan.packs.cases import PolicyCase, read_policy_cases
-from gangplan.policy.cases import Suite, build_suites, evaluator_of
+from gangplan.packs.cases import PolicyCase, read_pack_cases
+from gangplan.policy.cases import Suite, build_policy_case_evaluator, build_policy_case_suites
 from gangplan.workspace import Workspace
 
 Body = dict[str, Any]
-SUITES = {one.pack: one for one in build_suites(Workspace(Path("/nonexistent")))}
+SUITES = {one.pack: one for one in build_policy_case_suites(Workspace(Path("/nonexistent")))}
 # Policies about the whole run, or about what pods have in common, have cases of their own for steps.
 WHOLE = {"run-deadline", "run-restarts", "claim-shared"}
 
@@ -24,7 +24,7 @@ def jobs_of(body: Body) -> list[Body]:
 
 
 def messages(suite: Suite, case: PolicyCase, body: Body) -> list[str]:
-    evaluator, _ = evaluator_of(suite, case)
+    evaluator, _ = build_policy_case_evaluator(suite, case)
     return [one.message for one in evaluator.judge([body])]
 
 
@@ -71,7 +71,7 @@ def test_most_refusals_are_tried() -> None:
 
 def cases_of(suite: Suite) -> list[PolicyCase]:
     """Return the cases about new runtimes."""
-    found, findings = read_policy_cases(suite.folder, suite.shown)
+    found, findings = read_pack_cases(suite.folder, suite.shown)
     assert not findings
     return [
         one

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.gitops.retried import find_double_retries
+from gangplan.gitops.retried import find_doubly_retried_pipeline_tasks
 from gangplan.source import load_all_documents
 from tests.pipelines.test_kfp import KFP
 from tests.pipelines.test_tekton import TEKTON
@@ -62,7 +62,7 @@ CASES = {
 def test_retries_at_two_levels_are_reported(name: str) -> None:
     text, jobs, lines = CASES[name]
     documents, _ = load_all_documents(text.encode(), "p.yaml")
-    found = [one for document in documents for one in find_double_retries(document, jobs)]
+    found = [one for document in documents for one in find_doubly_retried_pipeline_tasks(document, jobs)]
     assert [one.where.line for one in found] == lines
     assert [str(one.rule) for one in found] == ["retry-twice"] * len(lines)
     if name == "task and job":

@@ -9,8 +9,8 @@ from hypothesis import example, given
 
 from gangplan.errors import Exit
 from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
-from gangplan.objects import Body, dump
-from gangplan.plan.names import hash_content
+from gangplan.objects import Body, dump_object_as_block_yaml
+from gangplan.plan.names import hash_content_for_run_name
 from tests import workspaces
 from tests.test_objects import bodies, values
 from tests.workspaces import gangplan, write
@@ -56,4 +56,6 @@ def test_the_hash_of_objects_and_of_their_text_agree(before: Body, spec: object,
     for kind in (*BACKEND_BY_HOLDER, *BACKEND_BY_KIND, "ConfigMap", "NetworkPolicy"):
         own = {"apiVersion": "v1", "kind": kind}
         body = {**own, **before, **own, "spec": spec, **{name: after[name] for name in after.keys() - own}}
-        assert hash_content([body], 1, [dump(body)]) == hash_content([body], 1)
+        assert hash_content_for_run_name(
+            [body], 1, [dump_object_as_block_yaml(body)]
+        ) == hash_content_for_run_name([body], 1)

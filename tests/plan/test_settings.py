@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gangplan.findings import Problem
 from gangplan.model.fabric import FabricAccess, WorkerFabric
 from gangplan.model.job import Egress, EnvVar, ResolvedRole
-from gangplan.plan.others import check_other_commands
+from gangplan.plan.others import check_role_and_step_commands
 from tests import plain, workspaces
 from tests.plan.asking import job_of, problems
 
@@ -233,7 +233,7 @@ def test_a_role_without_gpus_hides_none(
     amounts = dataclasses.replace(job.resources, devices=devices)
     argv = ("env", "CUDA_VISIBLE_DEVICES=0", "python", "load.py")
     role = ResolvedRole("loader", 1, job.image.name, argv, (), amounts, job.worker_pool)
-    found = check_other_commands(dataclasses.replace(job, roles=(role,)))
+    found = check_role_and_step_commands(dataclasses.replace(job, roles=(role,)))
     assert bool([one for one in found if one.rule == "gpus-hidden"]) is is_told
 
 

@@ -10,16 +10,21 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.objects import BINDING_KIND, POLICY_KIND
-from gangplan.packs.cases import read_policy_cases
+from gangplan.packs.cases import read_pack_cases
 from gangplan.packs.read import PolicySource
 from gangplan.policies import BUILTIN_PACKS
-from gangplan.policy.cases import build_suites, evaluator_of
-from gangplan.policy.export import choose_server_action, export_objects, settled
-from gangplan.policy.guards import CONTROLLER_CONDITION, DELETION_CONDITION, add_guard_conditions, conditions
+from gangplan.policy.cases import build_policy_case_evaluator, build_policy_case_suites
+from gangplan.policy.export import choose_server_action, export_objects, fill_policy_defaults_of_server
+from gangplan.policy.guards import (
+    CONTROLLER_CONDITION,
+    DELETION_CONDITION,
+    add_policy_guard_conditions,
+    build_match_conditions,
+)
 from gangplan.policy.limits import check_policy_sizes
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.source import load_objects
-from gangplan.validate.apiserver.policy.obstruction import check_obstruction
+from gangplan.validate.apiserver.policy.obstruction import check_admission_policy_obstruction
 from gangplan.workspace import load_workspace
 from tests.workspaces import CLUSTER, SPEC, TEAM, gangplan, rendered, stock, write
 
@@ -225,8 +230,8 @@ def test_policies_that_do_not_fit_a_server_are_reported(tmp_path: Path) -> None:
 def changing() -> list[Any]:
     """Return every refused case of policies that evaluate updates of its object."""
     found = []
-    for suite in build_suites(load_workspace(Path(__file__).parents[2])):
-        for case in read_policy_cases(suite.folder, suite.shown)[0]:
+    for suite in build_policy_case_suites(load_workspace(Path(__file__).parents[2])):
+        for case in read_pack_cases(suite.folder, suite.shown)[0]:
             body = case.file.object
             is_changed = body["kind"] != "Pod"  # policies of pods evaluate only their creation
             if case.denies and is_changed and case.file.old_object is None:
@@ -237,7 +242,7 @@ def changing() -> list[Any]:
 @pytest.mark.parametrize(("suite", "case"), changing())
 def test_objects_that_break_a_policy_may_be_finished_and_annotated(suite: Any, case: Any) -> None:
     """Others may change finalizers, owners and marks, even when the object breaks the policy."""
-    evaluator, _ = evaluator_of(suite, case)
+    evaluator, _ = build_policy_case_evaluator(suite, case)
     before = copy.deepcopy(case.file.object)
     assert evaluator.judge([before])
     after = copy.deepcopy(before)
@@ -258,7 +263,7 @@ def test_every_policy_for_updates_begins_with_the_guards(tmp_path: Path) -> None
         names = [condition["name"] for condition in one["spec"].get("matchConditions", ())]
         is_guarded = names[:2] == [DELETION_CONDITION, CONTROLLER_CONDITION]
         assert is_guarded == any("UPDATE" in rule["operations"] for rule in rules)
-        assert not list(check_obstruction(one))
+        assert not list(check_admission_policy_obstruction(one))
         assert len(set(names)) == len(names)
 
 
@@ -266,13 +271,13 @@ def test_policies_ignore_the_site_s_controllers(tmp_path: Path) -> None:
     root = site(tmp_path, "policies: {packs: [residency], controllers: [openshift-kueue/manager]}\n")
     texts = [str(one["spec"].get("matchConditions")) for one in bodies(root) if one["kind"] == POLICY_KIND]
     assert all("system:serviceaccount:openshift-kueue:manager" in text for text in texts)
-    assert "kueue-system:kueue-controller-manager" in conditions()[1]["expression"]
+    assert "kueue-system:kueue-controller-manager" in build_match_conditions()[1]["expression"]
 
 
 def test_a_policy_without_room_for_conditions_is_unchanged() -> None:
     own = [{"name": f"c{number}", "expression": "true"} for number in range(63)]
     spec = {"matchConstraints": {"resourceRules": [{"operations": ["UPDATE"]}]}, "matchConditions": own}
-    add_guard_conditions(spec)
+    add_policy_guard_conditions(spec)
     assert spec["matchConditions"] == own
 
 
@@ -283,7 +288,11 @@ def test_settled_accepts_any_file_content() -> None:
         {"kind": BINDING_KIND, "spec": []},
         {},
     ):
-        assert settled(body)["kind" if body else "x"] if body else settled(body) == {}
+        assert (
+            fill_policy_defaults_of_server(body)["kind" if body else "x"]
+            if body
+            else fill_policy_defaults_of_server(body) == {}
+        )
 
 
 RULE = {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "operations": ["CREATE", "UPDATE"]}
@@ -310,5 +319,5 @@ RULE = {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "oper
 )
 def test_policies_that_keep_runs_from_ending_are_refused(change: Object, field: str) -> None:
     spec = {"matchConstraints": {"resourceRules": [{**RULE, **change}]}}
-    found = list(check_obstruction({"spec": spec}))
+    found = list(check_admission_policy_obstruction({"spec": spec}))
     assert [field in one.message for one in found] == ([True] if field else [])

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
-from gangplan.policy.cases import refusals
-from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
+from gangplan.policy.cases import list_policy_refusals
+from gangplan.validate.apiserver.defaulting.apply import (
+    build_admission_request_objects,
+    fill_api_server_defaults,
+)
 from gangplan.validate.apiserver.defaulting.builtin import BUILTIN_DEFAULTS, fill_builtin_defaults
-from gangplan.validate.apiserver.defaulting.omitted import ALWAYS, amount
+from gangplan.validate.apiserver.defaulting.omitted import ALWAYS, format_quantity_like_api_server
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.e2e.policies import answers
 from tests.sources import go_module
@@ -97,15 +100,17 @@ def _types() -> list[Path]:
     ],
 )
 def test_amounts_have_one_canonical_form(written: object, held: object) -> None:
-    assert amount(written) == held
-    assert type(amount(written)) is type(held)
+    assert format_quantity_like_api_server(written) == held
+    assert type(format_quantity_like_api_server(written)) is type(held)
 
 
 def test_a_token_is_mounted_unless_the_pod_disables_it() -> None:
     def volumes(**spec: object) -> list[str]:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
         containers = [{"name": "a", "image": "example.com/a:1"}]
-        held = fill_defaults({**body, "spec": {"containers": containers, **spec}}, SchemaVersions("1.34"))
+        held = fill_api_server_defaults(
+            {**body, "spec": {"containers": containers, **spec}}, SchemaVersions("1.34")
+        )
         return [one["name"] for one in held["spec"].get("volumes", [])]
 
     assert volumes() == ["kube-api-access-xxxxx"]
@@ -118,9 +123,9 @@ def test_policies_do_not_see_a_status_from_git() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": {}}}
     done, run = {"succeeded": 1}, {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
     for body, none in ((job, {}), ({**run, "metadata": {"name": "a"}, "spec": {}}, None)):
-        new, _ = build_request_objects({**body, "status": done}, None, versions)
+        new, _ = build_admission_request_objects({**body, "status": done}, None, versions)
         assert new.get("status") == none
-        changed, old = build_request_objects(
+        changed, old = build_admission_request_objects(
             {**body, "status": {"failed": 1}}, {**body, "status": done}, versions
         )
         assert changed["status"] == done
@@ -131,9 +136,9 @@ def test_policies_do_not_see_a_status_from_git() -> None:
 def test_a_null_is_accepted_unless_the_field_is_required() -> None:
     """A server drops nulls; a required field is then missing."""
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": None}}
-    assert refusals({**config, "immutable": None}, SchemaVersions("1.34")) == []
+    assert list_policy_refusals({**config, "immutable": None}, SchemaVersions("1.34")) == []
     policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a"}}
-    (missing,) = refusals(
+    (missing,) = list_policy_refusals(
         {**policy, "spec": {"egress": [{"to": [{"ipBlock": {"cidr": None}}]}]}}, SchemaVersions("1.34")
     )
     assert "cidr" in missing.message

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gangplan.findings import Finding, Location
-from gangplan.policy.checks import PolicyChecker, build_policy_checker, judge_objects
-from gangplan.policy.export import settled
+from gangplan.policy.checks import PolicyChecker, build_policy_checker, judge_objects_by_policies
+from gangplan.policy.export import fill_policy_defaults_of_server
 from gangplan.rulebook import SHIPPED_PACKS_FOLDER, Rulebook
 from gangplan.rules.model import Severity
 from gangplan.trace import Trace
@@ -69,7 +69,7 @@ def test_a_policy_is_silent_where_a_rule_reported_the_cause(tmp_path: Path) -> N
 
     def told(*before: str) -> list[str]:
         others = [Finding(Rulebook().policy(rule), SPEC, "", "") for rule in before]
-        return [one.rule for one in judge_objects(baseline, [body], tracer, others)]
+        return [one.rule for one in judge_objects_by_policies(baseline, [body], tracer, others)]
 
     assert "host-namespaces" in told()
     assert "host-namespaces" in told("network-open")
@@ -83,7 +83,7 @@ def test_of_two_bindings_the_worst_finding_is_reported(order: tuple[str, str], t
     assert [one.severity for one in judge.evaluator.judge([pod()])] == [
         Severity.ERROR if word == "Deny" else Severity.WARNING for word in order
     ]
-    (found,) = judge_objects(judge, [pod()], tracer)
+    (found,) = judge_objects_by_policies(judge, [pod()], tracer)
     assert (found.rule, found.severity, found.where) == ("no-pods", Severity.ERROR, SPEC)
 
 
@@ -91,7 +91,7 @@ def test_a_line_that_causes_ten_findings_is_reported_once(tmp_path: Path) -> Non
     judge = checker(tmp_path, {"policies/a.yaml": POLICY, "policies/b.yaml": BINDING % ("b", "Deny")})
     pods = [pod(f"p-{number}") for number in range(10)]
     assert len(judge.evaluator.judge(pods)) == 10
-    assert len(judge_objects(judge, pods, tracer)) == 1
+    assert len(judge_objects_by_policies(judge, pods, tracer)) == 1
 
 
 def test_exported_objects_have_what_a_server_fills_in() -> None:
@@ -101,13 +101,13 @@ def test_exported_objects_have_what_a_server_fills_in() -> None:
     filled = {**match, "resourceRules": [{**rules, "scope": "*"}]}
     policy, binding = plain.load(POLICY), plain.load(BINDING % ("b", "Deny"))
     policy["spec"]["matchConstraints"]["excludeResourceRules"] = [rules]
-    assert settled(policy)["spec"] == {
+    assert fill_policy_defaults_of_server(policy)["spec"] == {
         **policy["spec"],
         "failurePolicy": "Fail",
         "matchConstraints": {**filled, "excludeResourceRules": [{**rules, "scope": "*"}]},
     }
     binding["spec"]["matchResources"] = {"resourceRules": [rules]}
-    assert settled(binding)["spec"] == {**binding["spec"], "matchResources": filled}
+    assert fill_policy_defaults_of_server(binding)["spec"] == {**binding["spec"], "matchResources": filled}
     own = {"resourceRules": [{**rules, "scope": "Namespaced"}], "matchPolicy": "Exact"}
     binding["spec"]["matchResources"] = own
-    assert settled(binding)["spec"]["matchResources"] == {**match, **own}
+    assert fill_policy_defaults_of_server(binding)["spec"]["matchResources"] == {**match, **own}

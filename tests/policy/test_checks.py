@@ -12,7 +12,10 @@ from gangplan.source import load_all_documents
 from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
 from gangplan.validate.apiserver.policy.model import PlacedObject
 from gangplan.validate.apiserver.policy.read import PolicyReading, read_policy_objects
-from gangplan.validate.apiserver.policy.resources import check_policy_parameters, list_served_resources
+from gangplan.validate.apiserver.policy.resources import (
+    check_admission_policy_param_kind,
+    list_served_resource_plurals,
+)
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
@@ -182,8 +185,8 @@ def test_a_mistake_in_cel_is_reported_at_its_character() -> None:
 def test_parameters_of_unknown_kinds_are_reported(kind: dict[str, str] | None, help: str) -> None:
     known = read_extra_kinds(VERSIONS)
     found = list(
-        check_policy_parameters(
-            spec(POLICY, paramKind=kind), list_served_resources(VERSIONS, known), VERSIONS
+        check_admission_policy_param_kind(
+            spec(POLICY, paramKind=kind), list_served_resource_plurals(VERSIONS, known), VERSIONS
         )
     )
     assert [one.help.startswith(help) for one in found] == ([True] if help else [])

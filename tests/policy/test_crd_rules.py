@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from gangplan.cel.errors import CompileError
-from gangplan.validate.apiserver.crdrules.builtin import compile_builtin_rules
-from gangplan.validate.apiserver.crdrules.check import check_cel_rules, check_crd_transition
-from gangplan.validate.apiserver.crdrules.imported import compile_schema_rules
-from gangplan.validate.apiserver.crdrules.names import escape_property_name
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, _iterate_rule_places, find_breaches
+from gangplan.validate.apiserver.crdrules.builtin import compile_built_in_crd_rules
+from gangplan.validate.apiserver.crdrules.check import check_crd_rules, check_crd_transition_rules
+from gangplan.validate.apiserver.crdrules.imported import compile_crd_schema_rules
+from gangplan.validate.apiserver.crdrules.names import escape_crd_property_name
+from gangplan.validate.apiserver.crdrules.rules import (
+    CompiledRule,
+    _iterate_rule_places,
+    find_crd_rule_breaches,
+)
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.policy.crd_values import WORDS, node, some
 from tests.validate.crd import crds, needs_crds
@@ -59,8 +63,8 @@ def wrapped(path: tuple[str, ...], value: Any) -> Any:
 def test_built_in_rules_have_the_places_and_verdicts_of_the_crd(known: tuple[str, str, str, str]) -> None:
     component, minor, api_version, kind = known
     schema = crds(component, minor)[api_version, kind]
-    theirs = places(compile_schema_rules(schema, 34))
-    ours = places(compile_builtin_rules(api_version, kind, versions(component, minor)))
+    theirs = places(compile_crd_schema_rules(schema, 34))
+    ours = places(compile_built_in_crd_rules(api_version, kind, versions(component, minor)))
     keyless = {
         tuple("[]" if step.startswith("[") else step for step in path): rules for path, rules in ours.items()
     }
@@ -76,7 +80,7 @@ def test_built_in_rules_have_the_places_and_verdicts_of_the_crd(known: tuple[str
             if random.random() < 0.4:
                 old = value
             both = wrapped(path, value), wrapped(path, old)
-            said = [bool(find_breaches(rules, *both)) for rules in (real, fact)]
+            said = [bool(find_crd_rule_breaches(rules, *both)) for rules in (real, fact)]
             assert said[0] == said[1], (path, value, old)
 
 
@@ -85,7 +89,7 @@ def test_every_rule_of_a_crd_compiles() -> None:
     seen = 0
     for component, minor in MINORS:
         for schema in crds(component, minor).values():
-            seen += len(compile_schema_rules(schema, 34))
+            seen += len(compile_crd_schema_rules(schema, 34))
     assert seen > 200
 
 
@@ -98,7 +102,7 @@ def test_a_broken_rule_is_reported_at_its_field() -> None:
             "preemption": {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "LowerPriority"}}
         },
     }
-    (found,) = check_cel_rules(queue, versions("kueue", "0.19"))
+    (found,) = check_crd_rules(queue, versions("kueue", "0.19"))
     assert found.path == ("spec", "preemption")
     assert found.rule == "crd-rule"
     assert "reclaimWithinCohort" in found.message
@@ -109,8 +113,8 @@ def test_a_change_of_an_immutable_field_is_reported() -> None:
         head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "a"}}
         return {**head, "spec": {"controllerName": name}}
 
-    assert not check_crd_transition(check("a"), check("a"), versions("kueue", "0.19"))
-    (found,) = check_crd_transition(check("a"), check("b"), versions("kueue", "0.19"))
+    assert not check_crd_transition_rules(check("a"), check("a"), versions("kueue", "0.19"))
+    (found,) = check_crd_transition_rules(check("a"), check("b"), versions("kueue", "0.19"))
     assert found.path == ("spec", "controllerName")
 
 
@@ -123,12 +127,12 @@ def test_another_order_of_a_keyed_list_is_no_change() -> None:
         "x-kubernetes-list-map-keys": ["name"],
         "items": item,
     }
-    rules = compile_schema_rules(
+    rules = compile_crd_schema_rules(
         {"type": "object", "properties": {"env": {**keyed, "x-kubernetes-validations": rule}}}, 34
     )
     one, two = {"name": "a", "value": "1"}, {"name": "b", "value": "2"}
-    assert not find_breaches(rules, {"env": [one, two]}, {"env": [two, one]})
-    assert find_breaches(rules, {"env": [one, two]}, {"env": [two, {**one, "value": "3"}]})
+    assert not find_crd_rule_breaches(rules, {"env": [one, two]}, {"env": [two, one]})
+    assert find_crd_rule_breaches(rules, {"env": [one, two]}, {"env": [two, {**one, "value": "3"}]})
 
 
 def test_optional_old_self_message_expression_and_field_path_work() -> None:
@@ -144,10 +148,10 @@ def test_optional_old_self_message_expression_and_field_path_work() -> None:
         "properties": {"size": {"type": "integer"}},
         "x-kubernetes-validations": [rule],
     }
-    rules = compile_schema_rules(schema, 34)
-    (found,) = find_breaches(rules, {"size": 0})
+    rules = compile_crd_schema_rules(schema, 34)
+    (found,) = find_crd_rule_breaches(rules, {"size": 0})
     assert (found.path, found.message, found.reason) == (("size",), "size is 0", "FieldValueForbidden")
-    assert not find_breaches(rules, {"size": 0}, {"size": 0})
+    assert not find_crd_rule_breaches(rules, {"size": 0}, {"size": 0})
 
 
 @pytest.mark.parametrize(("count", "is_enough"), [(11, True), (12, False)])
@@ -158,14 +162,14 @@ def test_rules_of_an_object_share_one_budget(count: int, is_enough: bool) -> Non
         "properties": {name: {"type": "string", "maxLength": 9500} for name in "ab"},
         "x-kubernetes-validations": [{"rule": "!self.a.contains(self.b)"}] * count,
     }
-    found = find_breaches(compile_schema_rules(schema, 34), {"a": "x" * 9500, "b": "y" * 9500})
+    found = find_crd_rule_breaches(compile_crd_schema_rules(schema, 34), {"a": "x" * 9500, "b": "y" * 9500})
     assert [one.message[:50] for one in found] == (
         [] if is_enough else ["validation failed due to running out of cost budge"]
     )
 
 
 def test_field_names_are_escaped() -> None:
-    assert [escape_property_name(name) for name in ("a-b", "namespace", "a__b", "x.y/z", "9a", "ü")] == [
+    assert [escape_crd_property_name(name) for name in ("a-b", "namespace", "a__b", "x.y/z", "9a", "ü")] == [
         "a__dash__b",
         "__namespace__",
         "a__underscores__b",
@@ -178,19 +182,19 @@ def test_field_names_are_escaped() -> None:
         "properties": {"max-size": {"type": "integer"}},
         "x-kubernetes-validations": [{"rule": "self.max__dash__size < 3", "message": "too large"}],
     }
-    assert find_breaches(compile_schema_rules(schema, 34), {"max-size": 3})
-    assert not find_breaches(compile_schema_rules(schema, 34), {"max-size": 2})
+    assert find_crd_rule_breaches(compile_crd_schema_rules(schema, 34), {"max-size": 3})
+    assert not find_crd_rule_breaches(compile_crd_schema_rules(schema, 34), {"max-size": 2})
 
 
 def test_a_rule_about_an_unknown_field_does_not_compile() -> None:
     schema = {"type": "object", "properties": {}, "x-kubernetes-validations": [{"rule": "self.nope > 1"}]}
     with pytest.raises(CompileError, match="undefined field 'nope'"):
-        compile_schema_rules(schema, 34)
+        compile_crd_schema_rules(schema, 34)
 
 
 def test_rules_about_changes_are_skipped_for_a_new_object(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most rules of Trainer and JobSet say which fields may not change, which does not concern a new run."""
-    rules = compile_builtin_rules(
+    rules = compile_built_in_crd_rules(
         "trainer.kubeflow.org/v1alpha1", "TrainingRuntime", versions("trainer", "2.3")
     )
     body = {
@@ -203,5 +207,5 @@ def test_rules_about_changes_are_skipped_for_a_new_object(monkeypatch: pytest.Mo
         return _iterate_rule_places(*given)
 
     monkeypatch.setattr("gangplan.validate.apiserver.crdrules.rules._iterate_rule_places", counted)
-    assert find_breaches(rules, body) == []
+    assert find_crd_rule_breaches(rules, body) == []
     assert len(places) < 30, "the names of 50 jobs were read for rules about changes"

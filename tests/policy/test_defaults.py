@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gangplan.validate.apiserver.defaulting import crds as tables
-from gangplan.validate.apiserver.defaulting.apply import fill_defaults
+from gangplan.validate.apiserver.defaulting.apply import fill_api_server_defaults
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.policy.test_crd_rules import MINORS, versions
 from tests.validate.crd import crds, needs_crds
@@ -33,7 +33,7 @@ def test_tables_match_the_defaults_of_the_crds(component: str, minor: str) -> No
         if kind in ("Workload", "MultiKueueCluster"):
             continue  # a Workload is never in Git; a MultiKueueCluster's field moved between versions
         real = {path: value for path, value in defaults(schema, "") if not path.startswith("status")}
-        ours = dict(tables.table(api_version, kind, versions(component, minor)))
+        ours = dict(tables.find_crd_defaults(api_version, kind, versions(component, minor)))
         fields = {path for path, _ in known(schema, "")}
         ours = {path: value for path, value in ours.items() if path in fields}
         # A default that is a mapping gets the defaults of its own fields.
@@ -61,7 +61,7 @@ def test_set_values_are_never_replaced() -> None:
         "metadata": {"name": "a", "namespace": "b"},
         "spec": {"runtimeRef": {"kind": "TrainingRuntime"}, "suspend": False, "managedBy": "x"},
     }
-    filled = fill_defaults(job, SchemaVersions("1.34", "2.3"))
+    filled = fill_api_server_defaults(job, SchemaVersions("1.34", "2.3"))
     assert filled["spec"]["managedBy"] == "x"
     assert filled["spec"]["runtimeRef"] == {"kind": "TrainingRuntime", "apiGroup": "trainer.kubeflow.org"}
     assert "apiGroup" not in job["spec"]["runtimeRef"]
@@ -75,15 +75,17 @@ def test_a_job_with_a_queue_is_suspended() -> None:
         "metadata": metadata,
         "spec": {},
     }
-    assert fill_defaults(job, VERSIONS)["spec"]["suspend"] is True
-    assert len(fill_defaults(job, VERSIONS)["spec"]["runtimePatches"]) == 1
-    assert "runtimePatches" not in fill_defaults(job, SchemaVersions("1.34", "2.1", "0.15"))["spec"]
-    assert fill_defaults(job, SchemaVersions("1.34", "2.3"))["spec"]["suspend"] is False
+    assert fill_api_server_defaults(job, VERSIONS)["spec"]["suspend"] is True
+    assert len(fill_api_server_defaults(job, VERSIONS)["spec"]["runtimePatches"]) == 1
+    assert (
+        "runtimePatches" not in fill_api_server_defaults(job, SchemaVersions("1.34", "2.1", "0.15"))["spec"]
+    )
+    assert fill_api_server_defaults(job, SchemaVersions("1.34", "2.3"))["spec"]["suspend"] is False
 
 
 def test_fields_of_a_wrong_type_are_left_alone() -> None:
     for spec in (None, 5, "x", [], {"containers": "x"}, {"containers": [None, 3]}, {"volumes": {"a": 1}}):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
-        assert fill_defaults(pod, VERSIONS)["metadata"]["name"] == "a"
-    assert fill_defaults({"kind": "Pod"}, VERSIONS) == {"kind": "Pod"}
-    assert fill_defaults({"apiVersion": 1, "kind": []}, VERSIONS) == {"apiVersion": 1, "kind": []}
+        assert fill_api_server_defaults(pod, VERSIONS)["metadata"]["name"] == "a"
+    assert fill_api_server_defaults({"kind": "Pod"}, VERSIONS) == {"kind": "Pod"}
+    assert fill_api_server_defaults({"apiVersion": 1, "kind": []}, VERSIONS) == {"apiVersion": 1, "kind": []}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.policy.exempt import find_exempt_levels
+from gangplan.policy.exempt import find_levels_exempt_by_policy
 from gangplan.policy.export import export_objects
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -49,7 +49,7 @@ def test_policies_except_only_namespaces_that_admit_the_fabric(
     fabric: tuple[str, str], team: str, expected: dict[str, tuple[str, ...]], root: Path
 ) -> None:
     workspace = load_workspace(on_fabric(root, *fabric, team, more=PACKS))
-    assert find_exempt_levels(workspace.clusters["lab"].spec) == expected
+    assert find_levels_exempt_by_policy(workspace.clusters["lab"].spec) == expected
     found = {}
     for body in export_objects(workspace, "lab"):
         if body["kind"] == "ValidatingAdmissionPolicyBinding":

@@ -10,7 +10,7 @@ import pytest
 
 from gangplan.errors import Exit, UserError
 from gangplan.objects import dump_all
-from gangplan.pipeline.crds import check_crd_file, read_crds
+from gangplan.pipeline.crds import check_crd_file, read_crds_for_schema_import
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.crdrules.manifest import find_crd_problem
 from tests.policy.crd_cases import CASES, definition
@@ -186,5 +186,5 @@ def test_a_crd_is_accepted_exactly_where_servers_accept_it(case: dict[str, Any],
     file.write_text(dump_all([definition(case)]), encoding="utf-8")
     refused = nullcontext() if case["taken"] else pytest.raises(UserError)
     with refused:
-        for crd in read_crds(file):
+        for crd in read_crds_for_schema_import(file):
             check_crd_file(file, crd, 34)

@@ -11,12 +11,15 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.model.crds import CrdFiles
-from gangplan.validate.apiserver.crdrules.check import check_cel_rules as rule_problems
+from gangplan.validate.apiserver.crdrules.check import check_crd_rules as rule_problems
 from gangplan.validate.apiserver.crdrules.formats import CRD_FORMATS
 from gangplan.validate.apiserver.crdrules.registry import read_imported_crds, reduce_crd
-from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
+from gangplan.validate.apiserver.defaulting.apply import (
+    build_admission_request_objects,
+    fill_api_server_defaults,
+)
 from gangplan.validate.apiserver.policy.kinds import read_extra_kinds
-from gangplan.validate.apiserver.schema import SchemaVersions, check_object_schema
+from gangplan.validate.apiserver.schema import SchemaVersions, check_object_against_api_schema
 from tests import workspaces
 from tests.policy.test_crd_rules import MINORS, versions
 from tests.validate.crd import crds, needs_crds
@@ -61,7 +64,7 @@ def fields(**properties: Schema) -> Schema:
 
 def said(schema: Schema, minor: int = 34, **spec: Any) -> list[str]:
     """Return the messages of the gate about a Widget."""
-    return [one.message for one in check_object_schema(widget(**spec), taken(schema, minor))]
+    return [one.message for one in check_object_against_api_schema(widget(**spec), taken(schema, minor))]
 
 
 # --- the schema gate -----------------------------------------------------------------------------------
@@ -219,9 +222,11 @@ def test_defaults_of_an_imported_crd_are_filled_in() -> None:
     schema = {**DEFAULTED, "x-kubernetes-validations": [{"rule": "self.mode == 'Safe'", "message": "mode"}]}
     known = taken(schema)
     body = widget(items=[{}, {"level": 5}], named={"a": {}}, scores={"a": None, "b": 1}, gone=None, kept=None)
-    assert check_object_schema(body, known) == []  # a required field with a default is not missing
+    assert (
+        check_object_against_api_schema(body, known) == []
+    )  # a required field with a default is not missing
     assert rule_problems(body, known) == []
-    assert fill_defaults(body, known)["spec"] == {
+    assert fill_api_server_defaults(body, known)["spec"] == {
         "items": [{"level": 1}, {"level": 5}],
         "named": {"a": {"level": 1}},
         "scores": {"a": 7, "b": 1},
@@ -230,8 +235,8 @@ def test_defaults_of_an_imported_crd_are_filled_in() -> None:
         "made": {"level": 1},
     }
     assert "mode" not in body["spec"]
-    assert fill_defaults(widget(mode=None), known)["spec"]["mode"] == "Safe"
-    assert fill_defaults({**widget(), "spec": "text"}, known)["spec"] == "text"
+    assert fill_api_server_defaults(widget(mode=None), known)["spec"]["mode"] == "Safe"
+    assert fill_api_server_defaults({**widget(), "spec": "text"}, known)["spec"] == "text"
 
 
 def test_values_in_a_schema_are_kept_and_descriptions_left_out() -> None:
@@ -244,7 +249,7 @@ def test_values_in_a_schema_are_kept_and_descriptions_left_out() -> None:
             "x-kubernetes-preserve-unknown-fields": True,
         }
     )
-    assert fill_defaults(widget(), taken(schema))["spec"]["free"] == default
+    assert fill_api_server_defaults(widget(), taken(schema))["spec"]["free"] == default
     named = fields(default={"type": "string", "description": "left out"})  # a field of that name
     assert "left out" not in json.dumps(reduce_crd(crd(named)))
 
@@ -271,7 +276,10 @@ def test_the_schema_walk_and_the_tables_fill_in_the_same_defaults(component: str
             {**head, "spec": {}},
             {**head, "spec": _skeleton(schema["properties"].get("spec", {}))},
         ):
-            assert fill_defaults(body, known) == fill_defaults(body, plain), (kind, minor)
+            assert fill_api_server_defaults(body, known) == fill_api_server_defaults(body, plain), (
+                kind,
+                minor,
+            )
 
 
 def _skeleton(schema: Schema) -> Any:
@@ -299,7 +307,7 @@ def test_an_external_secret_gets_its_defaults() -> None:
         "spec": spec,
     }
     more = {"conversionStrategy": "Default", "decodingStrategy": "None", "metadataPolicy": "None"}
-    filled = fill_defaults(body, SchemaVersions("1.34"))["spec"]
+    filled = fill_api_server_defaults(body, SchemaVersions("1.34"))["spec"]
     assert filled["data"] == [{"secretKey": "a", "remoteRef": {**reference, **more}}]
     assert filled["dataFrom"] == [{"extract": {"key": "a", **more}}]
     assert filled["target"] == {"name": "x", "creationPolicy": "Owner", "deletionPolicy": "Retain"}
@@ -401,12 +409,12 @@ def test_a_status_is_separate_only_where_the_crd_says_so() -> None:
         versions = SchemaVersions(
             "1.34", crds=read_imported_crds(CrdFiles((json.dumps(reduce_crd(definition)),)))
         )
-        new, _ = build_request_objects(body, None, versions)
+        new, _ = build_admission_request_objects(body, None, versions)
         assert new.get("status") == expected
-        assert [one.path for one in check_object_schema(body, versions)] == (
+        assert [one.path for one in check_object_against_api_schema(body, versions)] == (
             [("status", "seen")] if expected else []
         )
-        assert check_object_schema({**widget(), "status": {"other": 1}}, versions)
+        assert check_object_against_api_schema({**widget(), "status": {"other": 1}}, versions)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +437,7 @@ def test_numbers_and_texts_that_a_server_cannot_read_are_refused(metadata: Any, 
     )
     body = widget(**spec)
     body["metadata"] |= metadata
-    found = [one.message for one in check_object_schema(body, versions)]
+    found = [one.message for one in check_object_against_api_schema(body, versions)]
     assert (said in found[0]) if said else found == []
 
 
@@ -438,7 +446,7 @@ def test_a_number_beyond_64_bits_is_a_double_to_policies() -> None:
     versions = SchemaVersions(
         "1.34", crds=read_imported_crds(CrdFiles((json.dumps(reduce_crd(definition)),)))
     )
-    new, _ = build_request_objects(
+    new, _ = build_admission_request_objects(
         {**widget(), "spec": {"a": 2**63, "b": 2**63 - 1, "c": True}}, None, versions
     )
     assert [type(one) for one in new["spec"].values()] == [float, int, bool]

@@ -9,10 +9,10 @@ import pytest
 from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.policy.evaluate import OUT_OF_BUDGET
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator, Violation
-from gangplan.validate.apiserver.policy.kinds import ExtraKinds, guess_plural
+from gangplan.validate.apiserver.policy.kinds import ExtraKinds, guess_resource_plural_of_kind
 from gangplan.validate.apiserver.policy.model import PlacedObject
 from gangplan.validate.apiserver.policy.read import read_policy_objects
-from gangplan.validate.apiserver.policy.selectors import matches_policy_selector
+from gangplan.validate.apiserver.policy.selectors import matches_admission_policy_selector
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 VERSIONS = SchemaVersions("1.34", "2.3", "0.19", "0.12")
@@ -468,11 +468,11 @@ def test_blamed_fields_are_found_through_variables() -> None:
     ],
 )
 def test_label_selectors_follow_kubernetes(selector: Body, is_taken: bool) -> None:
-    assert matches_policy_selector(selector, {"a": "1"}) == is_taken
+    assert matches_admission_policy_selector(selector, {"a": "1"}) == is_taken
 
 
 def test_plurals_are_guessed_or_known() -> None:
     words = {"NetworkPolicy": "networkpolicies", "PriorityClass": "priorityclasses", "Endpoints": "endpoints"}
-    assert {kind: guess_plural(kind) for kind in words} == words
+    assert {kind: guess_resource_plural_of_kind(kind) for kind in words} == words
     assert ExtraKinds({("x.y", "Fish"): ("fish", False)}).find("x.y/v1", "Fish").plural == "fish"
     assert not ExtraKinds().find("kueue.x-k8s.io/v1beta2", "ClusterQueue").namespaced

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gangplan.cel.program import CelProgram
 from gangplan.validate.apiserver.crdrules import rules
-from gangplan.validate.apiserver.crdrules.builtin import compile_builtin_rules
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, Kept, find_breaches
+from gangplan.validate.apiserver.crdrules.builtin import compile_built_in_crd_rules
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, Kept, find_crd_rule_breaches
 from gangplan.validate.apiserver.schema import SchemaVersions
 
 GROUP = "trainer.kubeflow.org/v1alpha1"
@@ -21,7 +21,9 @@ Body = dict[str, Any]
 
 def of_runtimes() -> list[CompiledRule]:
     """Return the rules of a TrainingRuntime, with no kept values."""
-    found = compile_builtin_rules(GROUP, "TrainingRuntime", SchemaVersions("1.34", "2.1", "0.19", "0.12"))
+    found = compile_built_in_crd_rules(
+        GROUP, "TrainingRuntime", SchemaVersions("1.34", "2.1", "0.19", "0.12")
+    )
     return [replace(one, kept=Kept()) for one in found]
 
 
@@ -61,11 +63,11 @@ def test_kept_results_equal_evaluated_ones(bodies: list[Body]) -> None:
     known = of_runtimes()
     asked = deaf(known)
     for body in bodies * 2:
-        expected = find_breaches(asked, body)
-        assert find_breaches(known, body) == expected
+        expected = find_crd_rule_breaches(asked, body)
+        assert find_crd_rule_breaches(known, body) == expected
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rules, "PER_OBJECT", 20)
-            assert find_breaches(known, body) == find_breaches(asked, body)
+            assert find_crd_rule_breaches(known, body) == find_crd_rule_breaches(asked, body)
 
 
 def test_a_rule_is_evaluated_once_for_what_runs_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,13 +78,13 @@ def test_a_rule_is_evaluated_once_for_what_runs_share(monkeypatch: pytest.Monkey
     assert known
     for number in range(300):
         policy = {"numNodes": 1, "torch": {"numProcPerNode": "auto"}}
-        find_breaches(known, {"metadata": {"name": f"run-{number}"}, "spec": {"mlPolicy": policy}})
+        find_crd_rule_breaches(known, {"metadata": {"name": f"run-{number}"}, "spec": {"mlPolicy": policy}})
     assert len(calls) <= len(known)
 
 
 def test_values_that_never_repeat_are_no_longer_kept() -> None:
     known = of_runtimes()
     for number in range(1000):
-        find_breaches(known, {"metadata": {"name": "a"}, "spec": {"mlPolicy": {"numNodes": number}}})
+        find_crd_rule_breaches(known, {"metadata": {"name": "a"}, "spec": {"mlPolicy": {"numNodes": number}}})
     assert all(len(one.kept.costs) <= rules._PATIENCE for one in known)
     assert {one.kept.luck for one in known} & {0}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.source import load_objects
-from gangplan.validate.made import list_made_objects
+from gangplan.validate.made import list_objects_made_by_controllers
 from tests import workspaces
 from tests.workspaces import gangplan
 
@@ -133,7 +133,7 @@ def test_every_created_object_has_an_owner_and_a_place() -> None:
     seen = set()
     for path in sorted((workspaces.REPOSITORY / "rendered").rglob("runs/**/*-*.yaml")):
         bodies = load_objects(path.read_bytes())
-        for made in list_made_objects(bodies):
+        for made in list_objects_made_by_controllers(bodies):
             seen.add(made.body["kind"])
             (owner,) = made.body["metadata"]["ownerReferences"]
             assert owner["controller"] is True

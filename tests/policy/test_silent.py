@@ -22,13 +22,16 @@ from gangplan.cel.joint import MOST_WAYS, JointTree
 from gangplan.cel.program import CelProgram
 from gangplan.cel.questions import SILENT, QuestionTree
 from gangplan.errors import InternalError
-from gangplan.packs.cases import read_policy_cases
-from gangplan.policy.cases import build_suites, evaluator_of
+from gangplan.packs.cases import read_pack_cases
+from gangplan.policy.cases import build_policy_case_evaluator, build_policy_case_suites
 from gangplan.policy.checks import build_policy_checker
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.defaulting import crds
-from gangplan.validate.apiserver.defaulting.apply import fill_defaults
-from gangplan.validate.apiserver.defaulting.paths import copy_manifest, fill_missing
+from gangplan.validate.apiserver.defaulting.apply import fill_api_server_defaults
+from gangplan.validate.apiserver.defaulting.paths import (
+    copy_object_for_defaulting,
+    fill_fields_from_defaults_table,
+)
 from gangplan.validate.apiserver.policy import silent
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
@@ -164,14 +167,14 @@ def _judged(evaluator: PolicyEvaluator, body: Body, old: Body | None) -> Any:
         return type(wrong)
 
 
-@pytest.mark.parametrize("suite", build_suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
+@pytest.mark.parametrize("suite", build_policy_case_suites(Workspace(NOWHERE)), ids=lambda suite: suite.pack)
 def test_policy_cases_end_as_stated_with_memory(suite: Any) -> None:
     """Each case is evaluated after all others are in memory; allowed cases are silent."""
-    cases, _ = read_policy_cases(suite.folder, suite.shown)
+    cases, _ = read_pack_cases(suite.folder, suite.shown)
     learned: dict[str, CompiledPolicy] = {}
     for _ in range(2):
         for case in cases:
-            evaluator, _ = evaluator_of(suite, case)
+            evaluator, _ = build_policy_case_evaluator(suite, case)
             (one,) = evaluator.policies
             written = replace(one.policy.written, is_shipped=True)
             shipped = CompiledPolicy(replace(one.policy, written=written), one.minor)
@@ -197,7 +200,7 @@ def test_an_object_of_a_known_shape_evaluates_nothing(monkeypatch: pytest.Monkey
     mine.judge([body])
     seen = counted(monkeypatch)
     for number in range(50):
-        other = copy_manifest(body)
+        other = copy_object_for_defaulting(body)
         other["metadata"]["name"] = f"another-{number}"
         pods = other["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
         pods["containers"][0]["command"] = ["train", str(number)]
@@ -230,7 +233,7 @@ def test_policies_with_many_ways_are_not_joined() -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     for number in range(3 * MOST_WAYS):
-        other = copy_manifest(body)
+        other = copy_object_for_defaulting(body)
         pods = other["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
         pods["containers"][0]["env"] = [{"name": "AWS_ENDPOINT_URL_1", "value": "https:"}] * number
         mine.judge([other])
@@ -245,7 +248,7 @@ def test_matching_is_evaluated_once_per_namespace_and_kind() -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     for number in range(50):
-        other = copy_manifest(body)
+        other = copy_object_for_defaulting(body)
         other["metadata"]["name"] = f"another-{number}"
         mine.judge([other])
     assert mine._index.asked == 1
@@ -343,7 +346,7 @@ def test_a_wrong_way_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     mine.judge([body])
-    bad = copy_manifest(body)
+    bad = copy_object_for_defaulting(body)
     jobs = bad["spec"]["template"]["spec"]["replicatedJobs"]
     jobs[0]["template"]["spec"]["template"]["spec"]["hostNetwork"] = True
     assert "host-namespaces" in {one.policy.name for one in mine.judge([bad])}
@@ -360,7 +363,7 @@ def test_a_new_way_is_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     body, evaluator = runtime()
     mine = fresh(evaluator)
     monkeypatch.setattr(silent, "_is_silent", lambda *_: True)
-    bad = copy_manifest(body)
+    bad = copy_object_for_defaulting(body)
     jobs = bad["spec"]["template"]["spec"]["replicatedJobs"]
     jobs[0]["template"]["spec"]["template"]["spec"]["hostNetwork"] = True
     with pytest.raises(InternalError, match="host-namespaces"):
@@ -377,11 +380,13 @@ def test_fillings_equal_their_tables(chance: random.Random, data: st.DataObject)
     bodies, _ = sample()[data.draw(st.sampled_from(sorted(sample())))]
     body = changed(data.draw(st.sampled_from(bodies)), chance)
     before = repr(body)
-    wanted = copy_manifest(body)
-    fill_missing(wanted, crds.table(body.get("apiVersion"), body.get("kind"), FULL))
+    wanted = copy_object_for_defaulting(body)
+    fill_fields_from_defaults_table(
+        wanted, crds.find_crd_defaults(body.get("apiVersion"), body.get("kind"), FULL)
+    )
     assert repr(crds.find_crd_filling(body.get("apiVersion"), body.get("kind"), FULL).of(body)) == repr(
         wanted
     )
     if isinstance(body.get("metadata"), dict) and _has_plain_labels(body):
-        fill_defaults(body, FULL)
+        fill_api_server_defaults(body, FULL)
     assert repr(body) == before

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import gangplan
-from gangplan.pipeline.clusters import expand_cluster
+from gangplan.pipeline.clusters import expand_cluster_platform_and_tenants
 from gangplan.pipeline.platform import check_platform_files
-from gangplan.pipeline.runs import expand_specs
-from gangplan.pipeline.worker import WorkerOptions, build_cluster_world, create_worker
+from gangplan.pipeline.runs import expand_spec_files
+from gangplan.pipeline.worker import WorkerOptions, build_cluster_world_before_runs, create_pipeline_worker
 from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -93,11 +93,11 @@ def counted(places: tuple[str, ...] = PROOFS) -> Iterator[list[int]]:
 def lines(root: Path, teams: int, clusters: int, specs: int = 2, patch: str = "") -> tuple[int, list[str]]:
     """Return the lines executed for the last run, and the rules that it breaks."""
     workspace = load_workspace(written(root, teams, clusters, specs, patch))
-    worker = create_worker(workspace, WorkerOptions())
+    worker = create_pipeline_worker(workspace, WorkerOptions())
     *others, last = workspace.spec_files
-    expand_specs(worker, others)
+    expand_spec_files(worker, others)
     with counted() as found:
-        (outcome,) = expand_specs(worker, [last])
+        (outcome,) = expand_spec_files(worker, [last])
     assert last.file.endswith("wide.yaml")
     return found[0], sorted({str(finding.rule) for finding in outcome.findings})
 
@@ -138,13 +138,13 @@ def test_the_cost_of_a_cluster_grows_linearly_with_teams(
     found = []
     for number in (teams, 4 * teams):
         workspace = load_workspace(written(tmp_path / str(number), number, 1))
-        worker = create_worker(workspace, WorkerOptions())
+        worker = create_pipeline_worker(workspace, WorkerOptions())
         with counted(places) as lines:
             if places == RESOLVE:
                 check_platform_files(workspace)
             else:
-                expand_cluster(worker, "lab0")
-                assert len(read_kueue_world(build_cluster_world(worker, "lab0")).quotas) == number
+                expand_cluster_platform_and_tenants(worker, "lab0")
+                assert len(read_kueue_world(build_cluster_world_before_runs(worker, "lab0")).quotas) == number
         found.append(lines[0])
 
     assert found[1] < 4.1 * found[0]

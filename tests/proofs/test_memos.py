@@ -12,15 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.workspace import write_workspace
-from gangplan.validate.kueue.contention import can_resume, summarise_demand, summed_up
+from gangplan.validate.kueue.contention import (
+    can_preempted_run_resume,
+    summarise_demand_of_queued_run,
+    summed_up,
+)
 from gangplan.validate.kueue.model import NeverError
-from gangplan.validate.kueue.request import request_of, whole_request
-from gangplan.validate.kueue.solver import decide, find_idle_verdict
-from gangplan.validate.memo import Memo, digest_plain_data
+from gangplan.validate.kueue.request import build_run_request, build_unreduced_run_request
+from gangplan.validate.kueue.solver import find_idle_verdict, solve_admission_without_cache
+from gangplan.validate.memo import Memo, digest_memo_key
 from gangplan.validate.network import check_reachability, connections
 from gangplan.validate.network.clean import CleanRuns
-from gangplan.validate.network.scene import scene_of
-from gangplan.validate.scheduler.admitted import admit, find_admitted_pods
+from gangplan.validate.network.scene import network_scene_of
+from gangplan.validate.scheduler.admitted import find_node_fit_of_admitted_pods, fit_pods_of_admitted_run
 from gangplan.validate.world import BuiltRun, World
 from tests.proofs.pool import Judged, judged, mistaken, outcome, shaken
 from tests.test_examples import EXAMPLES
@@ -38,17 +42,20 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
 
 def check(world: World, run: BuiltRun) -> None:
     """Compare cached answers with those that are computed from all of the objects."""
-    whole = outcome(lambda: whole_request(world, run.bodies))
-    resumes = outcome(lambda: can_resume(run.bodies))
+    whole = outcome(lambda: build_unreduced_run_request(world, run.bodies))
+    resumes = outcome(lambda: can_preempted_run_resume(run.bodies))
     if isinstance(whole, type) or isinstance(resumes, type):
         return
-    request = outcome(lambda: request_of(world, run.bodies))
+    request = outcome(lambda: build_run_request(world, run.bodies))
     if isinstance(request, type):
         return
     same(lambda: list(check_reachability(world, run)), lambda: plain_connections(world, run))
-    same(lambda: find_idle_verdict(world, request), lambda: decide(world, whole))
-    same(lambda: fit(find_admitted_pods(world, request)), lambda: plain_fit(world, whole))
-    same(lambda: summarise_demand(world, request, resumes), lambda: summed_up(world, whole, resumes))
+    same(lambda: find_idle_verdict(world, request), lambda: solve_admission_without_cache(world, whole))
+    same(lambda: fit(find_node_fit_of_admitted_pods(world, request)), lambda: plain_fit(world, whole))
+    same(
+        lambda: summarise_demand_of_queued_run(world, request, resumes),
+        lambda: summed_up(world, whole, resumes),
+    )
 
 
 def same(ask: Callable[[], Any], ask_plainly: Callable[[], Any]) -> None:
@@ -65,12 +72,16 @@ def fit(found: Any) -> Any:
 
 def plain_fit(world: World, whole: Any) -> Any:
     """Return the same, computed without earlier answers."""
-    return None if decide(world, whole).outcome == "never" else fit(admit(world, whole))
+    return (
+        None
+        if solve_admission_without_cache(world, whole).outcome == "never"
+        else fit(fit_pods_of_admitted_run(world, whole))
+    )
 
 
 def plain_connections(world: World, run: BuiltRun) -> Any:
     """Return what the proof of networks finds about the run itself."""
-    scene = scene_of(world, run)
+    scene = network_scene_of(world, run)
     return [] if scene is None else list(connections(scene))
 
 
@@ -112,8 +123,8 @@ def test_runs_of_teams_with_equal_shares_share_answers(pool: list[Judged]) -> No
     """Otherwise the laws above would compare nothing."""
     found = {id(world): world for world, _ in pool}
     for world in found.values():
-        requests = {request_of(world, run.bodies).key for home, run in pool if home is world}
-        pods = {request_of(world, run.bodies).pods_key for home, run in pool if home is world}
+        requests = {build_run_request(world, run.bodies).key for home, run in pool if home is world}
+        pods = {build_run_request(world, run.bodies).pods_key for home, run in pool if home is world}
         assert len(pods) < len(requests)
 
 
@@ -128,9 +139,9 @@ def test_runs_with_the_same_connections_share_answers(pool: list[Judged]) -> Non
 def test_keys_differ_by_type_and_order() -> None:
     different = [{"a": 1}, {"a": True}, {"a": 1.0}, {"a": "1"}, {"a": None}, {}, [], {"a": 1, "b": 2}]
     different += [{"b": 2, "a": 1}, [["a"], "b"], [["a", "b"]]]
-    assert len({digest_plain_data(one) for one in different}) == len(different)
-    assert digest_plain_data({"a": [1, "x"]}) == digest_plain_data({"a": [1, "x"]})
-    assert digest_plain_data(object()) is None
+    assert len({digest_memo_key(one) for one in different}) == len(different)
+    assert digest_memo_key({"a": [1, "x"]}) == digest_memo_key({"a": [1, "x"]})
+    assert digest_memo_key(object()) is None
 
 
 def test_a_memo_is_bounded() -> None:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangplan.pipeline.whole import can_clash, clash_rank_of
+from gangplan.pipeline.whole import can_ranked_runs_clash, clash_rank_of
 from gangplan.validate import collisions
-from gangplan.validate.collisions import Preempted, find_preempted_runs
+from gangplan.validate.collisions import Preempted, find_preempted_runs_without_checkpoints
 from gangplan.validate.kueue.contention import RunDemand
 
 KEYS = [("a100", "cpu"), ("a100", "nvidia.com/gpu"), ("cpu", "memory")]
@@ -52,9 +52,11 @@ def runs(draw: st.DrawFn) -> dict[str, RunDemand]:
 
 @given(demands=runs())
 def test_preempted_runs_equal_those_found_by_all_pairs(demands: dict[str, RunDemand]) -> None:
-    assert list(find_preempted_runs(demands)) == list(by_pairs(demands))
-    if not can_clash({clash_rank_of(one) for one in demands.values()}):
-        assert not list(find_preempted_runs(demands))  # so nothing needs to know what the runs request
+    assert list(find_preempted_runs_without_checkpoints(demands)) == list(by_pairs(demands))
+    if not can_ranked_runs_clash({clash_rank_of(one) for one in demands.values()}):
+        assert not list(
+            find_preempted_runs_without_checkpoints(demands)
+        )  # so nothing needs to know what the runs request
 
 
 def test_the_search_for_rivals_grows_linearly_with_runs() -> None:
@@ -77,7 +79,7 @@ def test_the_search_for_rivals_grows_linearly_with_runs() -> None:
         asked.clear()
         collisions._Rivals.in_the_way_of = counted  # type: ignore[method-assign]
         try:
-            found = list(find_preempted_runs(demands))
+            found = list(find_preempted_runs_without_checkpoints(demands))
         finally:
             collisions._Rivals.in_the_way_of = plain  # type: ignore[method-assign]
         assert found == list(by_pairs(demands))

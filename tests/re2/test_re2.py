@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gangplan.re2 import PatternError, UnknownScriptError, compile_search
 from gangplan.re2.linear import PatternMachine
-from gangplan.re2.syntax import parse_pattern
-from gangplan.re2.tree import Work, estimate_match_work, format_pattern
+from gangplan.re2.syntax import parse_re2_pattern
+from gangplan.re2.tree import Work, estimate_re2_match_work, format_re2_pattern
 
 # On each of these, a backtracking matcher takes longer than anyone would wait.
 EXPLOSIVE = [
@@ -59,7 +59,7 @@ NEGATED = [
 
 @pytest.mark.parametrize(("pattern", "expected"), NEGATED)
 def test_negated_classes_hold_what_go_says(pattern: str, expected: str) -> None:
-    search, machine = compile_search(pattern), PatternMachine(parse_pattern(pattern)[0])
+    search, machine = compile_search(pattern), PatternMachine(parse_re2_pattern(pattern)[0])
     assert "".join(one for one in CHARACTERS if search(one)) == expected
     assert "".join(one for one in CHARACTERS if machine.search(one)) == expected
 
@@ -89,7 +89,7 @@ def test_matches_are_those_of_go(pattern: str, text: str, start: int, expected: 
     ],
 )
 def test_ordinary_patterns_are_left_to_python(pattern: str, expected: Work) -> None:
-    assert estimate_match_work(parse_pattern(pattern)[0]) == expected
+    assert estimate_re2_match_work(parse_re2_pattern(pattern)[0]) == expected
 
 
 _ATOMS = st.sampled_from([*"abc.", "[ab]", "[^a]", r"\b", "^", "$", "(?m:^)", "(?i:A)", r"\w"])
@@ -110,8 +110,8 @@ _SIMPLE = st.recursive(
 @given(_SIMPLE, st.text("aabcA \n", max_size=8), st.integers(0, 3))
 def test_both_matchers_find_the_same(pattern: str, text: str, start: int) -> None:
     """Patterns with repeated bodies that can be empty are left out: they never go to Python."""
-    node, _ = parse_pattern(pattern)
-    quick = re.compile(format_pattern(node)).search(text, start) if start <= len(text) else None
+    node, _ = parse_re2_pattern(pattern)
+    quick = re.compile(format_re2_pattern(node)).search(text, start) if start <= len(text) else None
     found = PatternMachine(node).search(text, start)
     assert (found and found.span()) == (quick and quick.span())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from tests.kubelet import expand_container, read_mounted_map
+from tests.kubelet import expand_local_container_like_kubelet, read_config_map_for_local_mount
 from tests.reality import pods as made
 
 Body = dict[str, Any]
@@ -73,7 +73,7 @@ def _pod(
     template: Body, role: str, host: str, job: Body, address: str, told: dict[str, str], found: list[Body]
 ) -> made.Pod:
     """Return a pod; the operator's variables come last, so that they win."""
-    container = expand_container(template["spec"]["containers"][0])
+    container = expand_local_container_like_kubelet(template["spec"]["containers"][0])
     name = job["metadata"]["name"]
     made.fill(template["spec"]["containers"][0], container["env"], host, address)
     container["env"] |= told
@@ -85,6 +85,6 @@ def _pod(
     }
     annotation = template["metadata"].get("annotations", {}).get("k8s.v1.cni.cncf.io/networks", "")
     networks = annotation.count(",") + 1 if annotation else 0
-    _, scripts = read_mounted_map(template["spec"], SCRIPTS_FOLDER, found)
+    _, scripts = read_config_map_for_local_mount(template["spec"], SCRIPTS_FOLDER, found)
     namespace = job["metadata"]["namespace"]
     return made.Pod(host, role, name, namespace, address, labels, container, scripts, networks)

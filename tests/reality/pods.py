@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
-from gangplan.local.trainer import build_launcher_variables, build_torch_variables, format_hostfile
+from gangplan.local.trainer import (
+    build_local_mpi_plugin_variables,
+    build_local_torch_plugin_variables,
+    format_hostfile,
+)
 from tests import plain, workspaces
-from tests.kubelet import expand_container, read_mounted_map
+from tests.kubelet import expand_local_container_like_kubelet, read_config_map_for_local_mount
 from tests.network import brute
 
 Body = dict[str, Any]
@@ -140,7 +144,7 @@ def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
     ]
     for index, pod in enumerate(pods):
         slots, first = trainer["numProcPerNode"], f"{name}-node-0-0.{name}"
-        pod.container["env"] |= build_torch_variables(len(pods), slots, index, first)
+        pod.container["env"] |= build_local_torch_plugin_variables(len(pods), slots, index, first)
     policies = [body for body in found if body["kind"] == "NetworkPolicy"]
     return Cluster(pods, "".join(f"{pod.name}\n" for pod in pods), "", trainer["numProcPerNode"], policies)
 
@@ -149,9 +153,9 @@ def _pod(
     role: Body, index: int, run: str, namespace: str, address: str, slots: int, found: Iterable[Body]
 ) -> Pod:
     template = role["template"]["spec"]["template"]
-    container = expand_container(template["spec"]["containers"][0])
+    container = expand_local_container_like_kubelet(template["spec"]["containers"][0])
     if role["name"] == "launcher":
-        container["env"] |= build_launcher_variables(slots)
+        container["env"] |= build_local_mpi_plugin_variables(slots)
     labels = {
         **template["metadata"].get("labels", {}),
         "jobset.sigs.k8s.io/jobset-name": run,
@@ -162,7 +166,7 @@ def _pod(
     networks = annotation.count(",") + 1 if annotation else 0
     name = f"{run}-{role['name']}-0-{index}"
     fill(template["spec"]["containers"][0], container["env"], name, address)
-    _, scripts = read_mounted_map(template["spec"], SCRIPTS_FOLDER, found)
+    _, scripts = read_config_map_for_local_mount(template["spec"], SCRIPTS_FOLDER, found)
     return Pod(name, role["name"], run, namespace, address, labels, container, scripts, networks)
 
 

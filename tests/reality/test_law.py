@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from tests import workspaces
-from tests.kubelet import expand_container as expanded
+from tests.kubelet import expand_local_container_like_kubelet as expanded
 from tests.launchers import IMAGES, MARK, command_lines, right_lines
 from tests.reality import pods, running
 from tests.reality.base import ALL, running_spec, spec

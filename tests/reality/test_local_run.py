@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.local.stage import has_network_interface
+from gangplan.local.stage import has_non_loopback_interface
 from tests import workspaces
 from tests.local.base import processes, run, workspace
 from tests.reality.base import ALL
@@ -26,7 +26,7 @@ def spec_of(family: Family, command: str = "[python, train.py]") -> str:
 def path_of(family: Family) -> str:
     """Return a PATH that begins with the family's programs; skip Open MPI 5 on a machine without a
     network."""
-    if family.name == "openmpi5" and not has_network_interface():
+    if family.name == "openmpi5" and not has_non_loopback_interface():
         pytest.skip("Open MPI 5 needs a network other than the loopback")
     return programs_of(family)
 

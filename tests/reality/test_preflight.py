@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.diagnose.evidence import Evidence, RunPart
-from gangplan.diagnose.read import scan_received_log
+from gangplan.diagnose.read import scan_received_log_for_signs
 from gangplan.diagnose.verdict import diagnose_runs
 from gangplan.model.exits import PREFLIGHT_EXITS
 from tests import workspaces
@@ -79,7 +79,7 @@ def ended(
 
 def cause_of(log: str) -> str:
     """Return the cause that `gangplan diagnose` finds in a log."""
-    (verdict,) = diagnose_runs(Evidence((), (scan_received_log("launcher.log", log, RunPart()),)))
+    (verdict,) = diagnose_runs(Evidence((), (scan_received_log_for_signs("launcher.log", log, RunPart()),)))
     return verdict.roots[0].cause.id
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.pipeline.elsewhere import ClusterPool, moved
+from gangplan.pipeline.elsewhere import ClusterPool, move_spec_to_other_place
 from gangplan.source.document import load_document
 from tests import plain, workspaces
 from tests.workspaces import Outcome, gangplan
@@ -118,7 +118,7 @@ description: |
 """
     document, findings = load_document(text.encode(), "specs/a/b.yaml")
     assert document is not None, findings
-    new = moved(document, ClusterPool("lab", "a100", ""))
+    new = move_spec_to_other_place(document, ClusterPool("lab", "a100", ""))
     assert "1e-4" in new
     assert "010" in new
     value = plain.load_all(new.encode())

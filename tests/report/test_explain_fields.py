@@ -6,12 +6,12 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.policies import BUILTIN_PACKS
-from gangplan.reference.fields import find_fields, find_rules_about, list_fields
+from gangplan.reference.fields import find_fields, find_rules_about, list_all_format_fields
 from gangplan.reference.topics import list_file_kinds
 from gangplan.workspace import suggest_nearest
 from tests.workspaces import gangplan
 
-FIELDS = list_fields()
+FIELDS = list_all_format_fields()
 
 
 @pytest.mark.parametrize("kind", ["spec", "team", "cluster", "catalog"])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from gangplan.findings import Finding
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.schemas import build_editor_schema_of_format
 from gangplan.report import sarif as sarif_module
 from gangplan.report.escape import escape_log_line, escape_xml, make_visible, replace_surrogates
 from gangplan.report.github import MOST_OF_A_LEVEL, github_report, render_step_summary
@@ -105,7 +105,7 @@ def test_all_formats_have_the_same_findings(found: list[Finding]) -> None:
         for one in held
     )
     document = json.loads(report_json(whole_report))
-    jsonschema.validate(document, build_format_schema("findings"))
+    jsonschema.validate(document, build_editor_schema_of_format("findings"))
     assert wanted == Counter(
         (one["rule"], f"{document['folder']}/{one['file']}", one["line"],
          f"{one['object']}: {one['message']}" if one["object"] else one["message"])
@@ -275,5 +275,5 @@ def test_the_schema_of_findings_has_every_key() -> None:
             )
         return [closed(item) for item in value] if isinstance(value, list) else value
 
-    schema = closed(build_format_schema("findings"))
+    schema = closed(build_editor_schema_of_format("findings"))
     jsonschema.validate(json.loads(report_json(report(*all_kinds()))), schema)  # type: ignore[arg-type]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.generators.scripts import build_launch_map
+from gangplan.generators.scripts import generate_launch_script_config_map
 from gangplan.local.pods import LOCAL, build_local_pods
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.report.hostfile import host_files
+from gangplan.report.hostfile import format_hostfiles_of_run
 from tests.mpijob.base import MIXED, OPERATOR, spec, workspace
 from tests.mpijob.base import run as run_bodies
 from tests.workspaces import CLUSTER, TEAM, gangplan
@@ -117,10 +117,12 @@ def test_runs_on_a_laptop_get_the_same_lines(image: str, more: str, tmp_path: Pa
     workspace(tmp_path, spec(image, more), CLUSTER)
     (run,) = preview_render(Request(tmp_path, engine="serial")).runs
     bodies = run_bodies(tmp_path)
-    cast = build_local_pods(run.unit.job, [*bodies, build_launch_map(run.unit.job)], {}, 29500)
+    cast = build_local_pods(
+        run.unit.job, [*bodies, generate_launch_script_config_map(run.unit.job)], {}, 29500
+    )
     name = next(body["metadata"]["name"] for body in bodies if body["kind"] == "TrainingRuntime")
     assert cast.hostfile.replace(name, "RUN").splitlines() == [
-        line.replace(run.name, "RUN") for line in host_files(run)[0].lines
+        line.replace(run.name, "RUN") for line in format_hostfiles_of_run(run)[0].lines
     ]
     assert LOCAL not in cast.hostfile
 

@@ -17,7 +17,7 @@ from gangplan.errors import Exit
 from gangplan.findings import Finding, Fix, Location
 from gangplan.report.github import github_report, render_step_summary
 from gangplan.report.gitlab import gitlab_report
-from gangplan.report.json import build_findings_part
+from gangplan.report.json import build_findings_json
 from gangplan.report.junit import junit_report
 from gangplan.report.markdown import MOST_BYTES, markdown_report
 from gangplan.report.sarif import sarif_report
@@ -236,7 +236,7 @@ def test_workspaces_of_one_repository_share_no_fingerprint() -> None:
     reports = [gitlab_report(report(*all_kinds(), folder=folder)) for folder in ("", "ml/a", "ml/b")]
     prints = [one["fingerprint"] for text in reports for one in readers.gitlab(text)]
     assert len(prints) == len(set(prints)) == 3 * len(all_kinds())
-    part = build_findings_part(all_kinds(), "ml/b")
+    part = build_findings_json(all_kinds(), "ml/b")
     assert {one["fingerprint"] for one in part["findings"]} == set(prints[2 * len(all_kinds()) :])
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from gangplan.findings import Finding, Location
-from gangplan.report.changes import suggest_changes
-from gangplan.report.model import describe_checked, list_report_entries
+from gangplan.report.changes import suggest_first_changes_for_findings
+from gangplan.report.model import format_check_summary, list_report_entries
 from gangplan.report.text import text_report
 from gangplan.rulebook import Rulebook
 from gangplan.rules.model import Severity
@@ -59,7 +59,7 @@ def test_one_change_may_resolve_many_findings() -> None:
         finding("too many", Severity.WARNING, "slots-not-gpus", f"specs/nlp/{name}.yaml") for name in "abc"
     ]
     waived = [replace(one, waiver=WAIVER, rule=Rulebook().policy("image-digest")) for one in alike]
-    first, second = suggest_changes([*alike, *broken, *waived, finding("alone")])
+    first, second = suggest_first_changes_for_findings([*alike, *broken, *waived, finding("alone")])
     assert (first.words, first.places) == ("1 change resolves 14 findings", (at,))
     assert second.words == "the same change in 3 places resolves 3 findings"
 
@@ -73,7 +73,7 @@ def test_one_change_may_have_several_findings_at_each_place() -> None:
         for name, clusters in {"a": "xyz", "b": "xyz", "c": "x"}.items()
         for cluster in clusters
     ]
-    assert [one.words for one in suggest_changes(found)] == [
+    assert [one.words for one in suggest_first_changes_for_findings(found)] == [
         "the same change in 3 places resolves 7 findings"
     ]
 
@@ -93,22 +93,24 @@ def many(help: str, rule: str = "spec-value", severity: Severity = Severity.ERRO
     ],
 )
 def test_an_example_is_not_a_change_for_many_places(help: str) -> None:
-    assert suggest_changes(many(help)) == []
+    assert suggest_first_changes_for_findings(many(help)) == []
     same = [replace(one, where=Location("specs/nlp/a.yaml", 1, 1)) for one in many(help)]
-    assert [one.words for one in suggest_changes(same)] == ["1 change resolves 3 findings"]
+    assert [one.words for one in suggest_first_changes_for_findings(same)] == ["1 change resolves 3 findings"]
 
 
 def test_a_command_is_run_once() -> None:
     found = many("Run gangplan render and commit.")
     twice = replace(found[0], message="on another cluster")
-    (change,) = suggest_changes([*found, twice])
+    (change,) = suggest_first_changes_for_findings([*found, twice])
     assert change.words == "1 command resolves 4 findings"
     assert len(change.places) == 3
 
 
 def test_a_choice_is_not_a_change() -> None:
     assert (
-        suggest_changes(many("To keep runs: gangplan render --keep-runs.", "run-renamed", Severity.WARNING))
+        suggest_first_changes_for_findings(
+            many("To keep runs: gangplan render --keep-runs.", "run-renamed", Severity.WARNING)
+        )
         == []
     )
 
@@ -116,12 +118,14 @@ def test_a_choice_is_not_a_change() -> None:
 def test_the_summary_says_what_failed() -> None:
     warned = finding("w", Severity.WARNING)
     failed = "; failed by --fail-on "
-    assert describe_checked(report(warned, fail_on=Severity.WARNING)).endswith(f": 1 warning{failed}warning")
-    assert describe_checked(report(warned, fail_on=Severity.NOTE)).endswith(f"{failed}note")
+    assert format_check_summary(report(warned, fail_on=Severity.WARNING)).endswith(
+        f": 1 warning{failed}warning"
+    )
+    assert format_check_summary(report(warned, fail_on=Severity.NOTE)).endswith(f"{failed}note")
     for one in (report(warned), report(warned, finding("e"), fail_on=Severity.WARNING)):
-        assert failed not in describe_checked(one)
+        assert failed not in format_check_summary(one)
     waived = replace(warned, waiver=WAIVER)
-    assert failed not in describe_checked(report(waived, fail_on=Severity.WARNING))
+    assert failed not in format_check_summary(report(waived, fail_on=Severity.WARNING))
 
 
 def test_changes_that_resolve_errors_come_first() -> None:
@@ -129,15 +133,18 @@ def test_changes_that_resolve_errors_come_first() -> None:
         finding("too many", Severity.WARNING, "slots-not-gpus", f"specs/{name}.yaml") for name in "abc"
     ]
     errors = [finding("wrong", file=f"specs/{name}.yaml") for name in "xy"]
-    assert [one.rule for one in suggest_changes([*warnings, *errors])] == ["spec-value", "slots-not-gpus"]
+    assert [one.rule for one in suggest_first_changes_for_findings([*warnings, *errors])] == [
+        "spec-value",
+        "slots-not-gpus",
+    ]
 
 
 def test_the_summary_counts_in_words() -> None:
-    assert describe_checked(report(*all_kinds())) == (
+    assert format_check_summary(report(*all_kinds())) == (
         "checked 2 specs, 2 runs, 31 objects, 1 policy (embedded validator): "
         "4 errors, 2 warnings, 1 note, 1 waived, 1 fixable with --fix"
     )
-    assert describe_checked(report()).endswith(": no findings")
+    assert format_check_summary(report()).endswith(": no findings")
 
 
 def test_text_groups_files_the_worst_first() -> None:

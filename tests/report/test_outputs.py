@@ -15,7 +15,7 @@ import pytest
 
 from gangplan.commands.reports import FORMATS
 from gangplan.errors import Exit
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.schemas import build_editor_schema_of_format
 from tests import workspaces
 from tests.report import readers
 from tests.workspaces import gangplan, write
@@ -59,7 +59,9 @@ def test_the_summary_is_printed_when_reports_go_to_files(root: Path, tmp_path: P
     outcome = gangplan("validate", "-C", root, "--format", f"json={tmp_path}/a.json")
     assert (outcome.code, outcome.out) == (Exit.CLEAN, "")
     assert outcome.err.startswith("checked 1 spec, 1 run, ")
-    jsonschema.validate(json.loads((tmp_path / "a.json").read_text()), build_format_schema("findings"))
+    jsonschema.validate(
+        json.loads((tmp_path / "a.json").read_text()), build_editor_schema_of_format("findings")
+    )
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -311,7 +313,7 @@ def test_render_reports_what_it_did(root: Path) -> None:
     write(root, BAD)
     outcome = gangplan("render", "-C", root, "--format", "json")
     document = json.loads(outcome.out)
-    jsonschema.validate(document, build_format_schema("findings"))
+    jsonschema.validate(document, build_editor_schema_of_format("findings"))
     assert document["command"] == "render"
     assert [one["rule"] for one in document["findings"]] == ["slots-not-gpus"]
     assert sorted(document["files"]["new"]) == sorted(workspaces.rendered(root))

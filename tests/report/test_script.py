@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.generators.scripts import name_launch_map, read_launch_scripts, start_text
+from gangplan.generators.scripts import name_launch_script_config_map, read_launch_scripts, start_text
 from tests import plain, workspaces
 from tests.workspaces import gangplan, render, write
 
@@ -52,7 +52,7 @@ def test_each_script_is_printed_once_if_a_command_reads_it(root: Path) -> None:
     out = gangplan("plan", "--script", "-C", root).out
     for name, text in read_launch_scripts().items():
         assert out.count(text) == 1
-        assert f"# /opt/gangplan-launch/{name} ({name_launch_map()})\n" in out
+        assert f"# /opt/gangplan-launch/{name} ({name_launch_script_config_map()})\n" in out
     out = gangplan("plan", "--script", "-C", root, root / "specs/nlp/tune.yaml").out
     assert read_launch_scripts()["program.sh"] in out
     assert read_launch_scripts()["launcher.sh"] not in out
@@ -72,10 +72,10 @@ def test_as_data_it_has_words_and_scripts(root: Path) -> None:
         ("specs/nlp/tune.yaml", ["worker"]),
     ]
     worker = told["runs"][1]["containers"][0]
-    assert (worker["script"], worker["configMap"]) == ("program.sh", name_launch_map())
+    assert (worker["script"], worker["configMap"]) == ("program.sh", name_launch_script_config_map())
     assert worker["words"][2:4] == [start_text(), "program.sh"]
     assert worker["words"][-1] == "a b$c"
-    assert told["scripts"] == {name_launch_map(): read_launch_scripts()}
+    assert told["scripts"] == {name_launch_script_config_map(): read_launch_scripts()}
     assert told["findings"] == []
 
 

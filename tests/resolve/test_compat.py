@@ -9,7 +9,7 @@ import pytest
 from gangplan.findings import Finding
 from gangplan.model import support
 from gangplan.resolve.compat import check_versions, either
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.validate.apiserver.schema import SchemaVersions, build_kind_schema
 from gangplan.workspace import load_workspace
 from tests import workspaces
@@ -40,7 +40,7 @@ def findings(root: Path, versions: str, rest: str = "", pools: str = POOLS) -> l
     wrong = workspace.findings
     assert not wrong
     cluster = workspace.clusters["lab"]
-    return check_versions(cluster, resolve_platform(cluster))
+    return check_versions(cluster, resolve_platform_of_cluster_file(cluster))
 
 
 def told(found: list[Finding]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gangplan.emit import is_run_file
-from gangplan.validate.kueue.requests import LimitRanges, adjust_pod_spec, requests_of
+from gangplan.validate.kueue.requests import LimitRanges, adjust_workload_pod_spec, requests_of
 from tests import workspaces
 from tests.resolve.test_workdir import SPEC, pods, put
 from tests.workspaces import gangplan, rendered
@@ -119,7 +119,9 @@ def test_the_resources_of_a_pod_are_counted_as_kubernetes_does(name: str, lab: P
     assert run["totals"]["cpu"] == str(4 * whole + launcher)
     assert run["worker"]["cpu"] == str(cpu)
     # Kueue computes the same from the rendered pod.
-    assert requests_of(adjust_pod_spec(pods(lab)["node"], LimitRanges([]), {}))["cpu"] == whole * 1000
+    assert (
+        requests_of(adjust_workload_pod_spec(pods(lab)["node"], LimitRanges([]), {}))["cpu"] == whole * 1000
+    )
 
 
 # The lines, the only rule that they break, its column, and words of the message.

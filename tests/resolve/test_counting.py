@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.kueue.counting import transform_requests
+from gangplan.kueue.counting import apply_kueue_resource_transformations
 from gangplan.model.manager import ManagerSettings, Transformation
 from gangplan.model.quantity import parse_quantity
 from gangplan.model.support import KUEUE_LINES
@@ -100,7 +100,9 @@ def test_transformations_follow_the_arithmetic_of_each_version(name: str) -> Non
         (KUEUE_LINES["0.18"], before),
         (KUEUE_LINES["0.19"], now),
     ):
-        found = transform_requests({"a": parse_quantity(asked).nano, "b": NANO}, manager, kueue)
+        found = apply_kueue_resource_transformations(
+            {"a": parse_quantity(asked).nano, "b": NANO}, manager, kueue
+        )
         assert found == {"a": parse_quantity(asked).nano, "b": NANO, "out": expected * NANO}
 
 
@@ -112,7 +114,10 @@ def test_outputs_of_several_inputs_add_up() -> None:
     )
     manager = ManagerSettings(transformations=rules, excluded=("x.example.com/",))
     asked = {"a": NANO, "b": 2 * NANO, "c": NANO, "x.example.com/d": NANO}
-    assert transform_requests(asked, manager, KUEUE_LINES["0.19"]) == {"out": 8 * NANO, "more": 2 * NANO}
+    assert apply_kueue_resource_transformations(asked, manager, KUEUE_LINES["0.19"]) == {
+        "out": 8 * NANO,
+        "more": 2 * NANO,
+    }
 
 
 RULES = {

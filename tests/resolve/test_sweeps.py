@@ -11,7 +11,7 @@ from gangplan.kueue.tree import QuotaTree
 from gangplan.model.quantity import ZERO
 from gangplan.model.site import Site, SiteCohort, SiteQueue
 from gangplan.resolve import resolve_site
-from gangplan.resolve.tree import _build_tree_member, compute_most_by_queue
+from gangplan.resolve.tree import _build_site_quota_tree_member, resolve_queue_maximum_by_flavor
 from gangplan.workspace import load_workspace
 from tests.sweeps.files import FILE, SWEEP, workspace
 from tests.workspaces import CLUSTER, gangplan, render, write
@@ -64,10 +64,10 @@ def test_a_team_with_a_sweep_has_the_quota_of_the_team_alone(name: str, tmp_path
     }
     assert not any(nominal(one) for one in swept.cohorts if one.name == "nlp.team")
     # Each team can get as much as before.
-    assert compute_most_by_queue(swept) == compute_most_by_queue(plain)
+    assert resolve_queue_maximum_by_flavor(swept) == resolve_queue_maximum_by_flavor(plain)
     # The sweep alone gets no more than its team, and neither do both together, as their cohort limits them.
-    members = [_build_tree_member(one, one.cohort) for one in (*swept.queues, *swept.sweeps)]
-    tree = QuotaTree(members, [_build_tree_member(one, one.parent) for one in swept.cohorts])
+    members = [_build_site_quota_tree_member(one, one.cohort) for one in (*swept.queues, *swept.sweeps)]
+    tree = QuotaTree(members, [_build_site_quota_tree_member(one, one.parent) for one in swept.cohorts])
     for key in nominal(next(one for one in swept.queues if one.team == "nlp")):
         if key[0] in {quota.flavor for quota in sweep.quotas}:
             assert tree.most(sweep.name, key) == tree.most("nlp", key)

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gangplan.reference.schemas import build_format_schema
+from gangplan.reference.schemas import build_editor_schema_of_format
 from tests import workspaces
 from tests.workspaces import Outcome, gangplan
 
@@ -72,7 +72,7 @@ class Repository:
         """Return the plan as JSON, validated with its schema."""
         outcome = self.plan("--format", "json", *flags, base=base)
         document: dict[str, Any] = json.loads(outcome.out)
-        jsonschema_rs.validator_for(build_format_schema("plan")).validate(document)
+        jsonschema_rs.validator_for(build_editor_schema_of_format("plan")).validate(document)
         return document
 
     def edits(self, *flags: str | Path, base: str = "main") -> list[tuple[str, str]]:

@@ -280,13 +280,13 @@ def test_specs_of_teams_that_did_not_change_are_not_read_at_the_base(
     repo.git("checkout", "-q", "-B", "main")
     workspaces.write(repo.root, {"specs/t3/one.yaml": SPEC})
     written: set[str] = set()
-    write = sides._write_temporary_files
+    write = sides._write_files_before_change
 
     def note(top: Path, files: Mapping[str, bytes]) -> None:
         written.update(path for path in files if path.startswith("specs/") and not path.endswith("team.yaml"))
         write(top, files)
 
-    monkeypatch.setattr(sides, "_write_temporary_files", note)
+    monkeypatch.setattr(sides, "_write_files_before_change", note)
     found = repo.review("--no-cache")
     assert written == {
         "specs/t1/leaky/two.yaml",

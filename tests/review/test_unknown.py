@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.review.objects import differences
+from gangplan.review.objects import iterate_changed_leaves
 from tests import workspaces
 from tests.review.repository import Repository, begin
 from tests.workspaces import SPEC, gangplan
@@ -204,4 +204,4 @@ def test_the_words_fit_the_numbers(repo: Repository) -> None:
 def test_entries_without_names_are_compared_with_those_they_replace(
     old: list[Any], new: list[Any], found: list[Any]
 ) -> None:
-    assert list(differences(old, new)) == found
+    assert list(iterate_changed_leaves(old, new)) == found

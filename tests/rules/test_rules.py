@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from gangplan import rulebook
-from gangplan.commands.explain import explain_name
+from gangplan.commands.explain import run_explain_command
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
-from gangplan.reference.pages import render_pages
+from gangplan.reference.pages import render_docs_pages
 from gangplan.report.sarif import sarif_report
 from gangplan.rulebook import (
     Rulebook,
-    examples,
     find_rule_example,
     formerly,
-    group_rules_by_topic,
+    group_built_in_rules_by_topic,
     load_built_in_rules,
+    load_examples_of_rules,
     load_shipped_rules,
 )
 from gangplan.rules.merges import RENDERED_STALE
@@ -53,7 +53,7 @@ def test_every_rule_is_raised() -> None:
 
 
 def test_the_name_of_a_rule_is_its_id() -> None:
-    for topic, found in group_rules_by_topic().items():
+    for topic, found in group_built_in_rules_by_topic().items():
         module = import_module(f"gangplan.rules.{topic}")
         assert all(getattr(module, rule.upper().replace("-", "_")) is rule for rule in found.values())
 
@@ -98,15 +98,15 @@ def found(outcome: Outcome) -> dict[str, set[str]]:
 
 
 def test_examples_are_in_the_file_of_their_topic_in_the_order_of_rules() -> None:
-    written = {file.stem: list(examples(file.stem)) for file in rulebook.EXAMPLES.iterdir()}
-    of_topics = group_rules_by_topic().items()
+    written = {file.stem: list(load_examples_of_rules(file.stem)) for file in rulebook.EXAMPLES.iterdir()}
+    of_topics = group_built_in_rules_by_topic().items()
     assert written == {
         topic: [rule for rule in found if not found[rule].untested] for topic, found in of_topics
     }
 
 
 def test_render_and_validate_do_not_read_examples(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    examples.cache_clear()
+    load_examples_of_rules.cache_clear()
     monkeypatch.setattr(rulebook, "EXAMPLES", Path("nowhere"))
     assert gangplan("render", "-C", root).code == Exit.CLEAN
     assert gangplan("validate", "-C", root, "--format", "sarif").code == Exit.CLEAN
@@ -137,7 +137,7 @@ def test_the_example_after_does_not_break_its_rule(rule: Rule, tmp_path: Path, b
 
 def test_explain_prints_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     for rule in RULES.values():
-        assert explain_name(rule) == Exit.CLEAN
+        assert run_explain_command(rule) == Exit.CLEAN
         words = " ".join(capsys.readouterr().out.split())
         for part in (rule.summary, rule.why, rule.fix):
             assert " ".join(part.split()) in words, rule
@@ -165,7 +165,7 @@ def test_explain_shows_a_field(name: str, says: str) -> None:
 
 
 def test_the_pages_have_every_rule() -> None:
-    shown = render_pages()
+    shown = render_docs_pages()
     for rule in RULES:
         page = shown["rules.md" if rule in load_built_in_rules() else "policies.md"]
         assert f"### {rule}\n" in page
@@ -175,7 +175,7 @@ def test_a_rule_is_found_by_its_former_ids(capsys: pytest.CaptureFixture[str]) -
     assert set(formerly()).isdisjoint(load_shipped_rules())
     for name, rule in formerly().items():
         assert Rulebook().find(name) is rule
-        assert explain_name(name) == Exit.CLEAN
+        assert run_explain_command(name) == Exit.CLEAN
         assert f"Formerly: {name}." in capsys.readouterr().out
         found = Finding(rule, Location("overlays/lab/cluster.yaml", 1, 1), "m")
         (page,) = json.loads(sarif_report(report(found)))["runs"][0]["tool"]["driver"]["rules"]

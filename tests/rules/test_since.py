@@ -12,7 +12,7 @@ import pytest
 
 from gangplan.errors import Exit
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.transition import check_transition
+from gangplan.validate.transition import check_transition_between_commits
 from tests import plain, workspaces
 from tests.rules.worlds import commit
 from tests.workspaces import gangplan, gangplan_process
@@ -31,7 +31,7 @@ def versions(case: dict[str, Any]) -> SchemaVersions:
 @pytest.mark.parametrize("name", CASES)
 def test_each_transition_has_the_listed_findings(name: str) -> None:
     case = CASES[name]
-    found = check_transition(case["before"], case["after"], versions(case))
+    found = check_transition_between_commits(case["before"], case["after"], versions(case))
     told = [(one.problem.rule, ".".join(map(str, one.problem.path))) for one in found]
     assert told == [tuple(line.split(" ", 1)) if " " in line else (line, "") for line in case["finds"]]
     assert all(one.problem.message and one.problem.help for one in found)
@@ -47,7 +47,7 @@ def test_runs_of_equal_names_in_two_namespaces_are_two_users_of_queues() -> None
             ("LocalQueue", "q", {}, {"clusterQueue": "c"}),
         )
     )
-    (found,) = check_transition([*runs, *queues], [*runs, queues[1]], NEW)
+    (found,) = check_transition_between_commits([*runs, *queues], [*runs, queues[1]], NEW)
     assert found.key == ("LocalQueue", "a", "q")
     assert "LocalQueue q is removed while runs use it (a/a-1)" in found.problem.message
 
@@ -55,7 +55,7 @@ def test_runs_of_equal_names_in_two_namespaces_are_two_users_of_queues() -> None
 def test_an_unchanged_tree_has_no_findings() -> None:
     for case in CASES.values():
         for side in ("before", "after"):
-            assert check_transition(case[side], case[side], NEW) == []
+            assert check_transition_between_commits(case[side], case[side], NEW) == []
 
 
 # With Git

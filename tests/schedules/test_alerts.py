@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.generators.alerts import generate_alerts
+from gangplan.generators.alerts import generate_prometheus_rules
 from tests.observability.promtool import check, promtool, tell
 from tests.observability.sites import NEW
 from tests.observability.stories import NS, Series, series, story
@@ -61,5 +61,5 @@ def test_each_story_fires_the_expected_alerts(name: str, tmp_path: Path) -> None
 
 
 def test_clusters_without_cronjobs_have_no_schedule_alerts() -> None:
-    names = [group["name"] for body in generate_alerts(NEW) for group in body["spec"]["groups"]]
+    names = [group["name"] for body in generate_prometheus_rules(NEW) for group in body["spec"]["groups"]]
     assert "gangplan.schedule-alerts" not in names

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gangplan.model.cron import HOUR, MINUTE, iterate_starts, parse_cron
-from gangplan.model.starts import find_clock_changes, find_shortest_gap, find_time_zone
+from gangplan.model.cron import HOUR, MINUTE, iterate_cron_starts, parse_cron
+from gangplan.model.starts import find_clock_changes, find_shortest_cron_start_gap, find_time_zone
 from tests.schedules import worlds
 from tests.workspaces import gangplan, write
 
@@ -30,9 +30,9 @@ EXPRESSIONS = st.tuples(
 @given(EXPRESSIONS, st.sampled_from(ZONES), st.integers(0, 5 * 366))
 def test_no_two_starts_are_nearer_than_the_shortest_gap(expression: str, zone: str, day: int) -> None:
     begin = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) + day * 24 * HOUR
-    found = list(islice(iterate_starts(parse_cron(expression), begin, find_time_zone(zone)), 40))
+    found = list(islice(iterate_cron_starts(parse_cron(expression), begin, find_time_zone(zone)), 40))
     assume(len(found) > 1)
-    gap = find_shortest_gap(expression, zone)
+    gap = find_shortest_cron_start_gap(expression, zone)
     assert gap is not None
     # Only a clock that is set back brings a start sooner, and that has a finding of its own.
     is_told = any(one.is_twice for one in find_clock_changes(expression, zone))
@@ -43,13 +43,15 @@ def test_no_two_starts_are_nearer_than_the_shortest_gap(expression: str, zone: s
 @settings(max_examples=80, deadline=None)
 @given(EXPRESSIONS, st.sampled_from(ZONES))
 def test_the_shortest_gap_exists(expression: str, zone: str) -> None:
-    gap = find_shortest_gap(expression, zone)
+    gap = find_shortest_cron_start_gap(expression, zone)
     assume(gap is not None)
     assert gap is not None
     seconds, first = gap
-    found = list(islice(iterate_starts(parse_cron(expression), first - MINUTE, find_time_zone("Etc/UTC")), 2))
+    found = list(
+        islice(iterate_cron_starts(parse_cron(expression), first - MINUTE, find_time_zone("Etc/UTC")), 2)
+    )
     plain = [later - sooner for sooner, later in pairwise(found)]
-    near = list(islice(iterate_starts(parse_cron(expression), first - MINUTE, find_time_zone(zone)), 3))
+    near = list(islice(iterate_cron_starts(parse_cron(expression), first - MINUTE, find_time_zone(zone)), 3))
     assert seconds in [*plain, *(later - sooner for sooner, later in pairwise(near))]
 
 
@@ -83,7 +85,7 @@ def test_an_overlap_with_the_timeout_is_reported(name: str, root: Path) -> None:
 def test_no_schedule_overlaps_its_timeout_unseen(expression: str, zone: str, minutes: int) -> None:
     """The starts of years, counted one by one, say what `validate` must."""
     begin = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
-    found = list(islice(iterate_starts(parse_cron(expression), begin, find_time_zone(zone)), 1500))
+    found = list(islice(iterate_cron_starts(parse_cron(expression), begin, find_time_zone(zone)), 1500))
     assume(len(found) > 1)
     shortest = min(later - sooner for sooner, later in pairwise(found))
     lines = f'schedule: {{cron: "{expression}", timeZone: {zone}}}\ntimeout: {minutes}m\n'
@@ -94,7 +96,7 @@ def test_no_schedule_overlaps_its_timeout_unseen(expression: str, zone: str, min
     if shortest < minutes * MINUTE:
         assert rules & {"schedule-overlap", "schedule-clock"}, (shortest, rules)
     if "schedule-overlap" in rules:
-        gap = find_shortest_gap(expression, zone)
+        gap = find_shortest_cron_start_gap(expression, zone)
         assert gap is not None
         assert gap[0] < minutes * MINUTE
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.objects import dump
+from gangplan.objects import dump_object_as_block_yaml
 from tests import workspaces
 from tests.security.test_kept import BINDING
 from tests.workspaces import gangplan, render, write
@@ -150,7 +150,9 @@ def earlier(namespace: str, team: str = "nlp", **fields: object) -> str:
     labels = {"app.kubernetes.io/managed-by": "gangplan"}
     name = {"name": f"gangplan-launch-{DIGITS}", "namespace": namespace, "labels": labels}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": name, "immutable": True, "data": SCRIPTS}
-    return f"# Rendered by gangplan from specs/{team}/team.yaml\n{dump({**body, **fields})}"
+    return (
+        f"# Rendered by gangplan from specs/{team}/team.yaml\n{dump_object_as_block_yaml({**body, **fields})}"
+    )
 
 
 @pytest.mark.parametrize(

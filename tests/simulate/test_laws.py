@@ -16,7 +16,7 @@ from gangplan.kueue.model import (
     ResourceGroup,
 )
 from gangplan.simulate.engine import Simulation, simulate_runs
-from gangplan.simulate.outcome import outcome_of
+from gangplan.simulate.outcome import compute_simulation_outcome
 
 POLICIES = ("Never", "LowerPriority", "Any")
 KEY = ("default", "gpu")
@@ -187,7 +187,7 @@ def test_more_quota_can_be_slower_if_small_runs_pass_large_ones() -> None:
 def test_utilisation_is_the_work_done(case: tuple[QuotaSetup, list[KueueWorkload]]) -> None:
     setup, all_runs = case
     engine = simulate_runs(setup, all_runs)
-    outcome = outcome_of(engine, all_runs)
+    outcome = compute_simulation_outcome(engine, all_runs)
     if not outcome.used or outcome.waiting:
         return
     sizes = {run.name: run.podsets[0].amounts["gpu"] for run in all_runs}

@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.kueue.model import KueueWorkload
 from gangplan.simulate import Event, order, read_workload, simulate_runs
-from gangplan.validate.kueue.members import read_quota_setup
+from gangplan.validate.kueue.members import read_quota_setup_of_cluster
 from gangplan.validate.world import World
 from tests.admission.worlds import edited, table, world_of
 
@@ -42,7 +42,7 @@ def test_a_strict_queue_waits_behind_what_is_never_admitted(mistake: dict[str, A
     assert huge is not None
     assert small is not None
     assert (huge.is_hopeless, small.is_hopeless) == (True, False)
-    assert simulate_runs(read_quota_setup(world), [huge, small]).waiting() == [huge, small]
+    assert simulate_runs(read_quota_setup_of_cluster(world), [huge, small]).waiting() == [huge, small]
     assert order(world, [small]) == [Event(5, "admitted", "small"), Event(15, "finished", "small")]
 
 

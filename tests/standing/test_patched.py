@@ -15,7 +15,7 @@ from gangplan.pipeline.request import Request
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import compute_pool_capacity
 from gangplan.source import load_objects
-from gangplan.validate.agreement import judge_cluster_objects
+from gangplan.validate.agreement import judge_agreement_of_cluster_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.gate import find_object_problems
 from gangplan.workspace import load_workspace
@@ -48,7 +48,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Body], Any]
 
 def test_rendered_objects_of_the_cluster_have_no_problems(standing: tuple[list[Body], Any]) -> None:
     bodies, offered = standing
-    assert judge_cluster_objects(bodies, offered) == [[] for _ in bodies]
+    assert judge_agreement_of_cluster_objects(bodies, offered) == [[] for _ in bodies]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -61,7 +61,7 @@ def test_each_broken_object_has_the_listed_problem(name: str, standing: tuple[li
 
     # As in gangplan.pipeline.worker: objects are compared with each other only if each is valid by itself.
     alone = find_object_problems(bodies, VERSIONS)
-    judged = alone if any(alone) else judge_cluster_objects(bodies, offered)
+    judged = alone if any(alone) else judge_agreement_of_cluster_objects(bodies, offered)
 
     found = [(body, problem) for body, wrong in zip(bodies, judged, strict=True) for problem in wrong]
     if "finds" not in case:

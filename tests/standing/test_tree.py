@@ -20,8 +20,8 @@ from gangplan.model.site import (
     SiteFlavor,
     SiteQueue,
 )
-from gangplan.resolve.tree import compute_most_by_queue
-from gangplan.validate.kueue.members import read_members, split_members
+from gangplan.resolve.tree import resolve_queue_maximum_by_flavor
+from gangplan.validate.kueue.members import read_cohort_members, split_members
 
 KEY = ("pool", "cpu")
 ONE = Quantity.of(1)
@@ -113,8 +113,8 @@ def brute_force(tree: list[Any], queue: str) -> int:
 @settings(max_examples=400, deadline=None)
 @given(trees())
 def test_the_potential_of_a_queue_equals_brute_force(tree: list[Any]) -> None:
-    planned = compute_most_by_queue(site(tree))
-    judge = QuotaTree(*split_members(read_members(bodies(tree))))
+    planned = resolve_queue_maximum_by_flavor(site(tree))
+    judge = QuotaTree(*split_members(read_cohort_members(bodies(tree))))
     for kind, name, *_ in tree:
         if kind == "ClusterQueue":
             expected = brute_force(tree, name)
@@ -124,6 +124,6 @@ def test_the_potential_of_a_queue_equals_brute_force(tree: list[Any]) -> None:
 
 def test_a_cohort_without_an_object_has_no_limits() -> None:
     tree = [("ClusterQueue", "a", "x", 3, None, None), ("ClusterQueue", "b", "x", 4, None, 1)]
-    judge = QuotaTree(*split_members(read_members(bodies(tree))))
+    judge = QuotaTree(*split_members(read_cohort_members(bodies(tree))))
     assert judge.most("a", KEY) == 4 * NANO
     assert judge.most("b", KEY) == 7 * NANO

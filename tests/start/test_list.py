@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gangplan.commands.listing import NAMES
 from gangplan.contents import outline as outlines
 from gangplan.contents.allowed import LIMITS
-from gangplan.contents.outline import read_outline
+from gangplan.contents.outline import read_spec_outline
 from gangplan.errors import Exit
 from gangplan.source import ManifestError, load_objects
 from gangplan.spec.cluster import Limits
@@ -255,7 +255,7 @@ def test_reading_any_text_by_lines_agrees_with_the_parser(text: str) -> None:
 
 def assert_same(text: str) -> None:
     """Check that reading by lines gives what the parser gives; `validate` reports what the parser refuses."""
-    fast = outlines._read_outline_from_lines(text, FIELDS)
+    fast = outlines._read_spec_outline_from_lines(text, FIELDS)
     if fast is None:
         return
     try:
@@ -265,7 +265,7 @@ def assert_same(text: str) -> None:
     assert len(documents) == 1, (text, fast)
     whole = {name: documents[0][name] for name in FIELDS if name in documents[0]}
     assert fast == whole, text
-    assert read_outline(text.encode(), FIELDS) == whole
+    assert read_spec_outline(text.encode(), FIELDS) == whole
 
 
 def test_usual_specs_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,9 +274,9 @@ def test_usual_specs_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = [file.read_bytes() for file in files if file.name != "team.yaml"]
     texts = [data for data in specs if b'"' not in data and b"\n- " not in data]
     assert len(texts) >= 10
-    read = [outlines._read_outline_from_lines(data.decode(), FIELDS) for data in texts]
+    read = [outlines._read_spec_outline_from_lines(data.decode(), FIELDS) for data in texts]
     assert sum(one is not None for one in read) >= 0.7 * len(read)
-    assert read_outline(SPEC.encode(), FIELDS) == {"image": "openmpi", "workers": 4, "gpus": 2}
+    assert read_spec_outline(SPEC.encode(), FIELDS) == {"image": "openmpi", "workers": 4, "gpus": 2}
 
 
 def test_listing_specs_imports_no_models(root: Path) -> None:

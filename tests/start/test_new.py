@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from gangplan.commands.new_flags import build_flag_parameters
-from gangplan.commands.new_questions import with_answer
+from gangplan.commands.new_questions import ask_for_field_on_terminal
 from gangplan.commands.new_sweep import _check_trial_count
 from gangplan.errors import Exit, UserError
 from gangplan.objects import format_scalar
-from gangplan.reference.fields import list_fields
+from gangplan.reference.fields import list_all_format_fields
 from gangplan.reference.schemas import list_format_models
 from gangplan.rules.core import SPEC_MISSING_FIELD
 from gangplan.source import load_document
-from gangplan.spec.load import parse_document
+from gangplan.spec.load import parse_spec_document
 from gangplan.starter.fields import NEW_FILE_FORMATS, NewField, fields_of
 from gangplan.starter.new import NewFile
 from gangplan.starter.text import render_file_text
-from gangplan.starter.values import build_nested_values, format_flow_yaml, has_commas
+from gangplan.starter.values import build_new_file_values, format_flow_yaml, has_commas
 from tests import plain
 from tests.start.terminal import Terminal
 from tests.test_start import imported
@@ -63,7 +63,7 @@ def test_every_field_has_one_flag(kind: str) -> None:
     known = {field.path: field.shape for field in fields_of(kind)}
     shapes = {field.path: field.types for field in fields_of(kind)}  # a value may be a block, too
     blocks = {path[:length] for path in known for length in range(len(path))}
-    for one in list_fields():
+    for one in list_all_format_fields():
         if one.kind != NEW_FILE_FORMATS[kind]:
             continue
         if kind == "image" and one.path[0] != "images":
@@ -94,7 +94,7 @@ def test_the_command_has_a_flag_for_every_field(kind: str) -> None:
 @pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda one: one if isinstance(one, str) else one.flag)
 def test_a_flag_writes_what_the_format_reads(kind: str, field: NewField) -> None:
     """Give the example of each field as text, and read the same value back from the file."""
-    values = build_nested_values([field], {field.flag: texts(field)})
+    values = build_new_file_values([field], {field.flag: texts(field)})
     whole = {"images": {"new": values}} if kind == "image" else values
     document, findings = load_document(
         render_file_text(kind, whole, Path("/nowhere"), "a.yaml").encode(), "a.yaml"
@@ -105,7 +105,7 @@ def test_a_flag_writes_what_the_format_reads(kind: str, field: NewField) -> None
         found = found[name]
     if field.path != ("command",):
         assert found == field.example or str(found) == str(field.example)
-    _, findings = parse_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
+    _, findings = parse_spec_document(list_format_models()[NEW_FILE_FORMATS[kind]], document)
     wrong = [
         one
         for one in findings
@@ -573,9 +573,9 @@ def test_answers_equal_the_flags_of_each_field(
         answers = [",".join(answers)] if not has_commas(field) else answers
     said = iter([*answers, ""])
     monkeypatch.setattr("builtins.input", lambda prompt: next(said))
-    wanted = with_answer(NewFile(kind, root, "new", "nlp", {}), field)
+    wanted = ask_for_field_on_terminal(NewFile(kind, root, "new", "nlp", {}), field)
     given = {field.flag: texts_of}
-    assert build_nested_values([field], wanted.given) == build_nested_values([field], given)
+    assert build_new_file_values([field], wanted.given) == build_new_file_values([field], given)
 
 
 def test_any_field_can_be_added_at_the_end(root: Path) -> None:

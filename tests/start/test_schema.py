@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from gangplan.contents.files import WorkspaceFiles
-from gangplan.contents.team_schema import narrow_spec_schema
-from gangplan.reference.schemas import build_editor_schema, build_format_schema, list_format_models
+from gangplan.contents.team_schema import narrow_spec_schema_to_teams
+from gangplan.reference.schemas import build_editor_schema, build_editor_schema_of_format, list_format_models
 from tests import plain
 from tests.test_examples import EXAMPLES
 from tests.workspaces import REPOSITORY, gangplan, stock
@@ -39,7 +39,7 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("kind", list_format_models())
 def test_schemas_never_allow_null(kind: str) -> None:
     """An editor would offer null as a value."""
-    for node in nodes(build_format_schema(kind)):
+    for node in nodes(build_editor_schema_of_format(kind)):
         assert node.get("type") != "null", node
         assert "null" not in (node.get("type") if isinstance(node.get("type"), list) else ()), node
         assert "default" not in node or node["default"] is not None, node
@@ -47,14 +47,14 @@ def test_schemas_never_allow_null(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", list_format_models())
 def test_every_pattern_has_an_error_message(kind: str) -> None:
-    for node in nodes(build_format_schema(kind)):
+    for node in nodes(build_editor_schema_of_format(kind)):
         if isinstance(node.get("pattern"), str):
             assert node["patternErrorMessage"].startswith("Expected "), node
             assert node["patternErrorMessage"].endswith("."), node
 
 
 def test_each_schema_has_its_own_id() -> None:
-    found = {build_format_schema(kind)["$id"] for kind in [*list_format_models(), "findings"]}
+    found = {build_editor_schema_of_format(kind)["$id"] for kind in [*list_format_models(), "findings"]}
     assert len(found) == len(list_format_models()) + 1
 
 
@@ -62,7 +62,7 @@ def test_each_schema_has_its_own_id() -> None:
 def test_valid_specs_stay_valid(root: Path, team: str) -> None:
     """The schema of a team accepts every spec that gangplan accepts in the sample workspace and the
     examples."""
-    schema = narrow_spec_schema(build_editor_schema("spec"), WorkspaceFiles(root, (team,)))
+    schema = narrow_spec_schema_to_teams(build_editor_schema("spec"), WorkspaceFiles(root, (team,)))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     for file in sorted((root / "specs" / team).rglob("*.yaml")):
@@ -93,7 +93,7 @@ def test_valid_specs_stay_valid(root: Path, team: str) -> None:
 )
 def test_names_that_a_team_lacks_are_marked(line: str) -> None:
     """Each of these lines is valid in some workspace."""
-    schema = narrow_spec_schema(build_editor_schema("spec"), WorkspaceFiles(REPOSITORY, ("nlp",)))
+    schema = narrow_spec_schema_to_teams(build_editor_schema("spec"), WorkspaceFiles(REPOSITORY, ("nlp",)))
     spec = {"apiVersion": "gangplan.dev/v1", "kind": "TrainingJob", "command": ["python", "train.py"]}
     validator = jsonschema.Draft202012Validator(schema)
     assert list(validator.iter_errors(spec)) == []
@@ -115,9 +115,9 @@ def test_names_have_descriptions() -> None:
 def test_a_schema_without_a_team_has_all_names() -> None:
     outcome = gangplan("schema", "print", "spec", "-C", REPOSITORY)
     fields = json.loads(outcome.out)["properties"]
-    of_team = narrow_spec_schema(build_format_schema("spec"), WorkspaceFiles(REPOSITORY, ("nlp",)))[
-        "properties"
-    ]["data"]["properties"]
+    of_team = narrow_spec_schema_to_teams(
+        build_editor_schema_of_format("spec"), WorkspaceFiles(REPOSITORY, ("nlp",))
+    )["properties"]["data"]["properties"]
     assert set(of_team) < set(fields["data"]["properties"])
     assert "const" not in fields["team"]
 

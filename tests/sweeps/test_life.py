@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gangplan.spec.sweep_files import build_trial_jobs, find_sweeps
+from gangplan.spec.sweep_files import build_sweep_trial_jobs, find_sweeps_among_spec_files
 from tests.rules.worlds import commit
 from tests.sweeps.files import FILE, SWEEP, runs, workspace
 from tests.test_retire import merge, plan, retire, statuses
@@ -20,7 +20,7 @@ CSV = "specs/nlp/rates.csv"
 
 def trials(root: Path) -> dict[str, str]:
     """Return the trials by their values, such as `lr=1e-4 batch=64`."""
-    found = build_trial_jobs(find_sweeps(root, [(FILE, "nlp")])[FILE])
+    found = build_sweep_trial_jobs(find_sweeps_among_spec_files(root, [(FILE, "nlp")])[FILE])
     return {" ".join(f"{name}={text}" for name, text in one.trial.values): one.trial.name for one in found}
 
 

@@ -17,13 +17,13 @@ import pytest
 
 from gangplan.commands.cost import print_costs
 from gangplan.commands.plan import plan
-from gangplan.commands.retire import retire_finished_runs
-from gangplan.commands.simulate import SimulateOptions, run_simulation
+from gangplan.commands.retire import run_retire_command
+from gangplan.commands.simulate import SimulateOptions, run_simulate_command
 from gangplan.errors import Exit
 from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from gangplan.spec.listing import find_possible_sweeps
-from gangplan.spec.sweep_files import build_trial_jobs, find_sweeps
+from gangplan.spec.sweep_files import build_sweep_trial_jobs, find_sweeps_among_spec_files
 from tests.rules.worlds import commit
 from tests.sweeps.files import FILE, SWEEP, workspace
 from tests.test_retire import statuses
@@ -93,7 +93,7 @@ COMMANDS: dict[str, Callable[[Request], object]] = {
     "render": lambda request: rendered(request.root),
     "plan": lambda request: plan(request, "text"),
     "cost": lambda request: print_costs(request, "team", None, "table"),
-    "simulate": lambda request: run_simulation(request, SimulateOptions(None, None, 0, "text")),
+    "simulate": lambda request: run_simulate_command(request, SimulateOptions(None, None, 0, "text")),
 }
 
 
@@ -138,7 +138,7 @@ def test_lines_of_retire_grow_linearly_with_trials(tmp_path: Path) -> None:
 
 
 def _retired(ended: Path, request: Request) -> object:
-    return retire_finished_runs(request, False, ended, None, None, "text", False)
+    return run_retire_command(request, False, ended, None, None, "text", False)
 
 
 def lines_of(work: Callable[[], object], part: str) -> int:
@@ -165,7 +165,7 @@ def test_ten_thousand_trials_get_distinct_short_names(tmp_path: Path) -> None:
     values = ", ".join(map(str, range(100)))
     text = SWEEP.replace("[1e-4, 3e-4, 1e-3]", f"[{values}]").replace("[64, 128]", f"[{values}]")
     write(tmp_path, {FILE: text})
-    trials = build_trial_jobs(find_sweeps(tmp_path, [(FILE, "nlp")])[FILE])
+    trials = build_sweep_trial_jobs(find_sweeps_among_spec_files(tmp_path, [(FILE, "nlp")])[FILE])
     first = next(trials)
     names = {first.trial.name, *(one.trial.name for one in trials)}
     assert len(names) == 10_000

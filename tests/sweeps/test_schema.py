@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 import yaml
 
-from gangplan.reference.schemas import build_editor_schema, build_format_schema
+from gangplan.reference.schemas import build_editor_schema, build_editor_schema_of_format
 from tests.sweeps.files import SWEEP, US_05
 
 
@@ -45,4 +45,4 @@ def test_a_mistake_is_marked_at_its_place(old: str, new: str, place: str) -> Non
 
 
 def test_the_schema_of_sweeps_does_not_repeat_the_fields_of_jobs() -> None:
-    assert "properties" not in build_format_schema("sweep")["properties"]["template"]
+    assert "properties" not in build_editor_schema_of_format("sweep")["properties"]["template"]

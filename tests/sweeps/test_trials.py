@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangplan.spec.sweep_files import SweepFile, build_trial_jobs, find_sweeps, trial_names
+from gangplan.spec.sweep_files import (
+    SweepFile,
+    build_sweep_trial_jobs,
+    find_sweeps_among_spec_files,
+    trial_names,
+)
 from tests.sweeps.files import FILE, SWEEP, workspace
 from tests.workspaces import gangplan, write
 
@@ -24,18 +29,18 @@ template:
 def read(root: Path, text: str) -> SweepFile:
     """Write a sweep with this text and read it."""
     write(root, {FILE: text})
-    return find_sweeps(root, [(FILE, "nlp")])[FILE]
+    return find_sweeps_among_spec_files(root, [(FILE, "nlp")])[FILE]
 
 
 def values(root: Path, parameters: str, rest: str = REST) -> list[dict[str, str]]:
     """Return the settings of a sweep's trials, in order."""
     found = read(root, f"{HEAD}parameters: {parameters}\n{rest}")
     assert not found.findings
-    return [dict(one.trial.values) for one in build_trial_jobs(found)]
+    return [dict(one.trial.values) for one in build_sweep_trial_jobs(found)]
 
 
 def test_a_grid_is_every_combination_and_floats_keep_their_text(tmp_path: Path) -> None:
-    found = list(build_trial_jobs(read(tmp_path, SWEEP)))
+    found = list(build_sweep_trial_jobs(read(tmp_path, SWEEP)))
     assert [dict(one.trial.values) for one in found] == [
         {"lr": lr, "batch": batch} for lr in ("1e-4", "3e-4", "1e-3") for batch in ("64", "128")
     ]
@@ -75,13 +80,13 @@ def test_a_range_of_whole_numbers_draws_whole_numbers(tmp_path: Path) -> None:
 def test_a_placeholder_alone_keeps_the_type_of_its_value(tmp_path: Path) -> None:
     rest = REST + "  workers: ${{ parameters.lr }}\n"
     found = read(tmp_path, f"{HEAD}parameters: {{grid: {{lr: [2, 4]}}}}\n{rest}")
-    assert [one.spec and one.spec.workers for one in build_trial_jobs(found)] == [2, 4]
+    assert [one.spec and one.spec.workers for one in build_sweep_trial_jobs(found)] == [2, 4]
 
 
 def test_a_trial_knows_its_own_name(tmp_path: Path) -> None:
     rest = REST + "  env: {OUT: /data/${{ trial.name }}}\n"
     rest = rest.replace("/data/${{ trial.name }}", '"/data/${{ trial.name }}"')
-    for one in build_trial_jobs(read(tmp_path, f"{HEAD}parameters: {{grid: {{lr: [2]}}}}\n{rest}")):
+    for one in build_sweep_trial_jobs(read(tmp_path, f"{HEAD}parameters: {{grid: {{lr: [2]}}}}\n{rest}")):
         assert one.spec is not None
         assert one.spec.env == {"OUT": f"/data/{one.trial.name}"}
 

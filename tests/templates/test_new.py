@@ -9,8 +9,8 @@ import pytest
 
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
-from gangplan.starter.sweeps import list_field_blocks
-from gangplan.starter.templates import render_template_text, render_templated_job
+from gangplan.starter.sweeps import list_blocks_of_job_to_copy
+from gangplan.starter.templates import render_job_of_new_template, render_new_template_text
 from tests.workspaces import gangplan, stock, write
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def test_a_job_becomes_a_template_of_its_team(root: Path) -> None:
 def test_blocks_of_fields_are_the_whole_file_from_its_first_field_on() -> None:
     many = "# a\n" * 100_000  # in time that grows with the file
     text = f"# top\nimage: a\n\n# b \u2028 c\r\n# d\ngpus: 1  # e\n{many}\n# f\nenv:\n  # g\n  A: b\n{many}"
-    blocks = list_field_blocks(text)
+    blocks = list_blocks_of_job_to_copy(text)
     assert "".join(block for _, block in blocks) == text.removeprefix("# top\n")
     assert [name for name, _ in blocks] == ["image", "gpus", "env"]
     assert blocks[1][1].startswith("# b \u2028 c\r\n# d\ngpus: 1")
@@ -160,8 +160,8 @@ def test_each_job_of_the_sample_and_its_template_are_the_same_run(tmp_path: Path
     for path in sorted({run.unit.job.source for run in before.runs}):
         file, name = tmp_path / path, Path(path).stem
         data = file.read_bytes()
-        template = render_template_text(data, path, {}, "")
+        template = render_new_template_text(data, path, {}, "")
         write(tmp_path, {f"{Path(path).parent}/templates/{name}.yaml": template})
-        file.write_text(render_templated_job(data, name))
+        file.write_text(render_job_of_new_template(data, name))
     after = preview_render(Request(tmp_path, engine="serial"))
     assert sorted((run.cluster, run.unit.job.source, run.name) for run in after.runs) == names

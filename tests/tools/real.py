@@ -13,11 +13,11 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import provision
-from gangplan.tools.find import FoundTool, find_on_path
+from gangplan.tools.find import FoundTool, find_executables_on_path
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.tools.kustomize import KustomizeEngine
 from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL, PINNED_TOOLS
-from gangplan.tools.versions import ask_kubectl_kustomize
+from gangplan.tools.versions import ask_kubectl_for_kustomize_version
 
 
 @functools.cache
@@ -54,7 +54,7 @@ def real_kubeconform() -> Kubeconform:
 @pytest.fixture(scope="session")
 def real_kubectl() -> KustomizeEngine:
     """Return the engine inside kubectl, or skip."""
-    for path in find_on_path("kubectl"):
-        if version := ask_kubectl_kustomize(Path(path)):
+    for path in find_executables_on_path("kubectl"):
+        if version := ask_kubectl_for_kustomize_version(Path(path)):
             return KustomizeEngine("kubectl kustomize", version, (str(path), "kustomize"))
     pytest.skip("real kubectl: not on PATH")

@@ -9,7 +9,13 @@ import pytest
 
 from gangplan.errors import ToolError
 from gangplan.tools import buildinfo, versions
-from gangplan.tools.find import build_cached_path, find_on_path, find_tool, require, search_tool
+from gangplan.tools.find import (
+    build_cached_path,
+    find_executables_on_path,
+    find_required_tool,
+    find_tool,
+    search_tool,
+)
 from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL, PINNED_TOOLS, parse_tool_version
 from tests.tools.programs import binary_of, fake
 
@@ -18,7 +24,7 @@ def test_override_comes_first(path_folder: Path, tmp_path: Path, monkeypatch: py
     binary_of(KUSTOMIZE_TOOL, "5.8.1", path_folder / "kustomize")
     chosen = binary_of(KUSTOMIZE_TOOL, "5.8.0", tmp_path / "mine")
     monkeypatch.setenv("GANGPLAN_KUSTOMIZE", str(chosen))
-    found = require(KUSTOMIZE_TOOL)
+    found = find_required_tool(KUSTOMIZE_TOOL)
     assert (found.path, found.version, found.origin) == (chosen, "5.8.0", "override")
     assert found.label == "kustomize 5.8.0"
 
@@ -38,8 +44,8 @@ def test_path_comes_before_the_cache(path_folder: Path) -> None:
     here = binary_of(KUSTOMIZE_TOOL, "5.8.0", path_folder / "kustomize")
     binary_of(KUSTOMIZE_TOOL, "5.8.1", build_cached_path(KUSTOMIZE_TOOL))
     assert search_tool(KUSTOMIZE_TOOL).found == find_tool(KUSTOMIZE_TOOL)
-    assert require(KUSTOMIZE_TOOL).path == here
-    assert require(KUSTOMIZE_TOOL).origin == "PATH"
+    assert find_required_tool(KUSTOMIZE_TOOL).path == here
+    assert find_required_tool(KUSTOMIZE_TOOL).origin == "PATH"
 
 
 def test_an_unacceptable_version_is_skipped_and_named(path_folder: Path) -> None:
@@ -59,7 +65,7 @@ def test_a_later_folder_of_path_may_have_a_better_one(
     binary_of(KUSTOMIZE_TOOL, "5.7.0", path_folder / "kustomize")
     better = binary_of(KUSTOMIZE_TOOL, "5.8.2", tmp_path / "later" / "kustomize")
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{better.parent}")
-    assert require(KUSTOMIZE_TOOL).path == better
+    assert find_required_tool(KUSTOMIZE_TOOL).path == better
 
 
 @pytest.mark.parametrize("kind", ["garbage", "crash"])
@@ -76,7 +82,7 @@ def test_a_missing_program_is_reported_with_help(path_folder: Path) -> None:
     with pytest.raises(
         ToolError, match=r"kustomize 5\.8\.x is neither on PATH .* is version 4\.5\.7"
     ) as caught:
-        require(KUSTOMIZE_TOOL)
+        find_required_tool(KUSTOMIZE_TOOL)
     assert "gangplan tools install kustomize" in (caught.value.help or "")
 
 
@@ -84,7 +90,7 @@ def test_the_current_folder_is_never_searched(tmp_path: Path, monkeypatch: pytes
     binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", ":.:")
-    assert list(find_on_path("kustomize")) == []
+    assert list(find_executables_on_path("kustomize")) == []
 
 
 def test_warm_look_up_starts_no_program(path_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

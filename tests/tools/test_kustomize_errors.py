@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.tools.kustomize_errors import find_kustomize_cause
+from gangplan.tools.kustomize_errors import find_cause_in_kustomize_stderr
 from tests import plain
 
 CASES = plain.load((Path(__file__).parent / "kustomize_errors.yaml").read_text())
@@ -14,4 +14,4 @@ CASES = plain.load((Path(__file__).parent / "kustomize_errors.yaml").read_text()
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_innermost_cause_is_reported(case: dict[str, str]) -> None:
-    assert find_kustomize_cause(case["printed"], Path("/w/site")) == case["read"]
+    assert find_cause_in_kustomize_stderr(case["printed"], Path("/w/site")) == case["read"]

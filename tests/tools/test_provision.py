@@ -73,7 +73,7 @@ def go(path_folder: Path) -> Path:
 def test_a_tool_is_installed_from_its_archive(tmp_path: Path, path_folder: Path) -> None:
     tool = tool_with(archive_of(("LICENSE", b"x"), ("kustomize", program())), tmp_path)
     said: list[str] = []
-    found = provision.install(tool, said.append)
+    found = provision.install_pinned_tool(tool, said.append)
     assert (found.path, found.version, found.origin) == (build_cached_path(tool), "5.8.1", "cache")
     assert os.access(found.path, os.X_OK)
     assert said == [f"kustomize: downloading {(tmp_path / 'release.tar.gz').as_uri()}"]
@@ -88,9 +88,9 @@ def leftovers() -> list[Path]:
 
 def test_an_installed_tool_is_not_installed_again(tmp_path: Path) -> None:
     tool = tool_with(archive_of(("kustomize", program())), tmp_path)
-    first = provision.install(tool)
+    first = provision.install_pinned_tool(tool)
     (tmp_path / "release.tar.gz").unlink()
-    assert provision.install(tool) == first
+    assert provision.install_pinned_tool(tool) == first
     assert provision.ensure(tool) == first
 
 
@@ -108,7 +108,7 @@ def test_an_archive_with_other_contents_is_refused(
 ) -> None:
     tool = tool_with(archive_of(*members), tmp_path)
     with pytest.raises(ToolError, match=why):
-        provision.install(tool)
+        provision.install_pinned_tool(tool)
     assert not build_cached_path(tool).exists()
     assert leftovers() == []
 
@@ -120,7 +120,7 @@ def test_an_archive_with_other_contents_is_refused(
 )
 def test_an_unreadable_archive_is_refused(content: bytes, tmp_path: Path, path_folder: Path) -> None:
     with pytest.raises(ToolError, match="is not a readable archive"):
-        provision.install(tool_with(content, tmp_path))
+        provision.install_pinned_tool(tool_with(content, tmp_path))
 
 
 def test_an_archive_with_another_checksum_is_not_even_opened(
@@ -129,7 +129,7 @@ def test_an_archive_with_another_checksum_is_not_even_opened(
     monkeypatch.setattr(download, "_unpack_program_file", lambda *_: pytest.fail("it was opened"))
     tool = tool_with(archive_of(("kustomize", program())), tmp_path, sha256="0" * 64)
     with pytest.raises(ToolError, match="was refused: its SHA-256 is") as caught:
-        provision.install(tool)
+        provision.install_pinned_tool(tool)
     assert "go is not on PATH" in caught.value.message
     assert "GANGPLAN_KUSTOMIZE" in (caught.value.help or "")
     assert not build_cached_path(tool).exists()
@@ -140,10 +140,10 @@ def test_sizes_are_limited(tmp_path: Path, path_folder: Path, monkeypatch: pytes
     with monkeypatch.context() as patch:
         patch.setattr(download, "_MAX_PROGRAM_BYTES", 10)
         with pytest.raises(ToolError, match="is larger than"):
-            provision.install(tool)
+            provision.install_pinned_tool(tool)
     monkeypatch.setattr(download, "_MAX_ARCHIVE_BYTES", 10)
     with pytest.raises(ToolError, match="is larger than"):
-        provision.install(tool)
+        provision.install_pinned_tool(tool)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_server_that_does_not_answer_is_reported(
     tool = dataclasses.replace(KUSTOMIZE_TOOL, archives={detect_platform(): Archive(silent_server, "0" * 64)})
     started = time.monotonic()
     with pytest.raises(ToolError, match=r"did not answer within 0.3 s"):
-        provision.install(tool)
+        provision.install_pinned_tool(tool)
     assert time.monotonic() - started < 3
 
 
@@ -171,13 +171,13 @@ def test_an_unreachable_server_is_reported(path_folder: Path, monkeypatch: pytes
         url = f"http://127.0.0.1:{server.getsockname()[1]}/release.tar.gz"
     tool = dataclasses.replace(KUSTOMIZE_TOOL, archives={detect_platform(): Archive(url, "0" * 64)})
     with pytest.raises(ToolError, match=r"cannot be downloaded: .*refused"):
-        provision.install(tool)
+        provision.install_pinned_tool(tool)
 
 
 def test_go_builds_what_cannot_be_downloaded(go: Path, tmp_path: Path) -> None:
     tool = tool_with(b"not an archive", tmp_path)
     said: list[str] = []
-    found = provision.install(tool, said.append)
+    found = provision.install_pinned_tool(tool, said.append)
     assert found.path.read_bytes() == program()
     assert (go / "calls").read_text() == f"install {MODULE}\n"
     assert "is not a readable archive" in said[1]
@@ -191,7 +191,7 @@ def test_go_gets_its_settings_but_none_that_aim_elsewhere(
     monkeypatch.setenv("GOPROXY", "https://proxy.example.com")
     monkeypatch.setenv("GOOS", "plan9")
     monkeypatch.setenv("KUBECONFIG", "/home/me/.kube/config")
-    provision.install(without_archive)
+    provision.install_pinned_tool(without_archive)
     seen = dict(line.split("=", 1) for line in (go / "environment").read_text().splitlines() if "=" in line)
     assert (seen["GOFLAGS"], seen["GOPROXY"]) == ("-buildvcs=false", "https://proxy.example.com")
     assert (seen["CGO_ENABLED"], seen["GOWORK"]) == ("0", "off")
@@ -201,21 +201,21 @@ def test_go_gets_its_settings_but_none_that_aim_elsewhere(
 def test_a_failure_of_go_is_reported(go: Path, without_archive: Tool) -> None:
     (go / "refusal").write_text("go: sigs.k8s.io/kustomize/kustomize/v5@v5.8.1: module lookup disabled\n")
     with pytest.raises(ToolError, match=r"no release archive is known for .*module lookup disabled"):
-        provision.install(without_archive)
+        provision.install_pinned_tool(without_archive)
     assert leftovers() == []
 
 
 def test_another_version_from_go_is_refused(go: Path, without_archive: Tool) -> None:
     (go / "product").write_bytes(program("5.7.1"))
     with pytest.raises(ToolError, match=r"says it is version 5\.7\.1, not 5\.8\.1"):
-        provision.install(without_archive)
+        provision.install_pinned_tool(without_archive)
     assert not build_cached_path(without_archive).exists()
 
 
 def test_offline_tries_nothing(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANGPLAN_OFFLINE", "1")
     with pytest.raises(ToolError, match="GANGPLAN_OFFLINE is set: nothing was tried"):
-        provision.install(tool_with(archive_of(("kustomize", program())), tmp_path))
+        provision.install_pinned_tool(tool_with(archive_of(("kustomize", program())), tmp_path))
     assert not (go / "calls").exists()
 
 
@@ -229,13 +229,13 @@ def test_a_cache_that_cannot_be_written_is_reported(cache: Path, tmp_path: Path,
     tool = tool_with(archive_of(("kustomize", program())), tmp_path)
     cache.write_text("a file where the folder should be")
     with pytest.raises(ToolError, match="cannot be installed into") as caught:
-        provision.install(tool)
+        provision.install_pinned_tool(tool)
     assert "GANGPLAN_TOOL_CACHE" in (caught.value.help or "")
 
 
 def _install_from_go(answers: multiprocessing.SimpleQueue[str]) -> None:
     tool = dataclasses.replace(KUSTOMIZE_TOOL, archives={})
-    answers.put(provision.install(tool).version)
+    answers.put(provision.install_pinned_tool(tool).version)
 
 
 def test_concurrent_installations_build_once(go: Path) -> None:
@@ -276,5 +276,5 @@ def test_a_kill_in_the_middle_leaves_nothing_installed(go: Path, without_archive
     assert find_tool(without_archive) is None
     assert leftovers()
     (go / "wait").unlink()
-    assert provision.install(without_archive).version == "5.8.1"
+    assert provision.install_pinned_tool(without_archive).version == "5.8.1"
     assert leftovers() == []

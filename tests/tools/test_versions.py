@@ -11,8 +11,13 @@ import pytest
 from gangplan.errors import ToolError
 from gangplan.tools import versions
 from gangplan.tools.pins import KUBECONFORM_TOOL, KUSTOMIZE_TOOL
-from gangplan.tools.provision import install
-from gangplan.tools.versions import ask_kubectl_kustomize, find_cache_root, remembered, version_of
+from gangplan.tools.provision import install_pinned_tool
+from gangplan.tools.versions import (
+    ask_kubectl_for_kustomize_version,
+    find_tool_cache_root,
+    recall_tool_version,
+    version_of,
+)
 from tests.tools.programs import binary_of, fake
 
 
@@ -30,7 +35,7 @@ class Asked:
 
 def test_a_binary_is_asked_once(tmp_path: Path) -> None:
     program, asked = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
-    assert [remembered(program, asked) for _ in range(3)] == ["5.8.1"] * 3
+    assert [recall_tool_version(program, asked) for _ in range(3)] == ["5.8.1"] * 3
     assert asked.times == 1
 
 
@@ -38,8 +43,8 @@ def test_a_link_counts_as_its_target(tmp_path: Path) -> None:
     program, asked = binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize"), Asked("5.8.1")
     link = tmp_path / "link"
     link.symlink_to(program)
-    remembered(program, asked)
-    remembered(link, asked)
+    recall_tool_version(program, asked)
+    recall_tool_version(link, asked)
     assert asked.times == 1
 
 
@@ -53,8 +58,8 @@ def test_a_changed_binary_is_asked_again(tmp_path: Path) -> None:
 
 def test_a_script_is_asked_each_time(tmp_path: Path) -> None:
     program, asked = fake("wrong_version", "kustomize", tmp_path), Asked("5.8.1")
-    remembered(program, asked)
-    remembered(program, asked)
+    recall_tool_version(program, asked)
+    recall_tool_version(program, asked)
     assert asked.times == 2
 
 
@@ -104,21 +109,21 @@ def test_a_build_from_a_checkout_is_asked(tmp_path: Path) -> None:
 def test_the_version_of_kustomize_in_kubectl_is_read(tmp_path: Path) -> None:
     answer = json.dumps({"clientVersion": {"gitVersion": "v1.32.4"}, "kustomizeVersion": "v5.5.0"})
     program = fake("replay", "kubectl", tmp_path, stdout=answer)
-    assert ask_kubectl_kustomize(program) == "5.5.0"
+    assert ask_kubectl_for_kustomize_version(program) == "5.5.0"
     for nothing in ("{}", "[]", "no", '{"kustomizeVersion": 5}'):
         (tmp_path / "stdout").write_text(nothing)
-        assert ask_kubectl_kustomize(program) is None
+        assert ask_kubectl_for_kustomize_version(program) is None
 
 
 def test_variables_decide_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GANGPLAN_TOOL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
-    assert find_cache_root() == tmp_path / ".cache" / "gangplan" / "tools"
+    assert find_tool_cache_root() == tmp_path / ".cache" / "gangplan" / "tools"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert find_cache_root() == tmp_path / "xdg" / "gangplan" / "tools"
+    assert find_tool_cache_root() == tmp_path / "xdg" / "gangplan" / "tools"
     monkeypatch.setenv("GANGPLAN_TOOL_CACHE", "~/tools")
-    assert find_cache_root() == tmp_path / "tools"
+    assert find_tool_cache_root() == tmp_path / "tools"
 
 
 def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -130,5 +135,5 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(Path, "home", homeless)
     assert version_of(KUSTOMIZE_TOOL, binary_of(KUSTOMIZE_TOOL, "5.8.1", tmp_path / "kustomize")) == "5.8.1"
     with pytest.raises(ToolError, match="cannot be installed into") as caught:
-        install(KUSTOMIZE_TOOL)
+        install_pinned_tool(KUSTOMIZE_TOOL)
     assert "GANGPLAN_TOOL_CACHE" in (caught.value.help or "")

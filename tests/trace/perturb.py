@@ -20,7 +20,11 @@ from pydantic import BaseModel
 
 from gangplan.emit import is_run_file
 from gangplan.pipeline.request import Request
-from gangplan.provenance.lines import RenderedFile, render_cluster_files, render_run_files
+from gangplan.provenance.lines import (
+    RenderedFile,
+    render_cluster_files_with_line_origins,
+    render_run_files_with_line_origins,
+)
 from gangplan.trace import Trace
 from gangplan.workspace import load_workspace
 
@@ -187,9 +191,11 @@ def rendered(
     request = Request(root, clusters=clusters)
     file = change.file if change else ""
     if file.startswith("specs/") and not file.endswith("/team.yaml"):
-        runs, findings = render_run_files(load_workspace(root), Request(root, specs=(str(root / file),)))
+        runs, findings = render_run_files_with_line_origins(
+            load_workspace(root), Request(root, specs=(str(root / file),))
+        )
         return None if _has_errors(findings) else runs
-    runs, findings = render_run_files(
+    runs, findings = render_run_files_with_line_origins(
         load_workspace(root), Request(root, clusters=clusters, teams=(team,) if team else ())
     )
     if _has_errors(findings):
@@ -197,7 +203,9 @@ def rendered(
     found += runs
     if not file.startswith("images/"):
         for cluster in clusters:
-            standing, findings = render_cluster_files(load_workspace(root), request, cluster)
+            standing, findings = render_cluster_files_with_line_origins(
+                load_workspace(root), request, cluster
+            )
             if _has_errors(findings):
                 return None
             found += standing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangplan.trace.patched import find_generated_path
+from gangplan.trace.patched import trace_path_back_through_patch
 
 A, B = {"name": "a", "value": "1"}, {"name": "b", "value": "2"}
 
@@ -25,4 +25,4 @@ A, B = {"name": "a", "value": "1"}, {"name": "b", "value": "2"}
 def test_a_part_of_a_patched_object_is_found_in_the_generated_one(
     before: Any, built: Any, path: tuple[Any, ...], found: tuple[Any, ...] | None
 ) -> None:
-    assert find_generated_path(before, built, path) == found
+    assert trace_path_back_through_patch(before, built, path) == found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gangplan.findings import FieldPath, Location
-from gangplan.trace.cause import Cause, trace_of
+from gangplan.trace.cause import Cause, build_trace_from_causes
 from gangplan.validate.problems import format_path
 
 
@@ -20,5 +20,7 @@ from gangplan.validate.problems import format_path
     ],
 )
 def test_a_path_is_written_as_in_every_finding(path: FieldPath, written: str) -> None:
-    trace = trace_of([Cause(Location("a.yaml", 1, 1), "it is there", "a.yaml", path)], Location("b.yaml"))
+    trace = build_trace_from_causes(
+        [Cause(Location("a.yaml", 1, 1), "it is there", "a.yaml", path)], Location("b.yaml")
+    )
     assert trace.field == written == format_path(path)

@@ -16,11 +16,11 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.plan import RunPlan
 from gangplan.spec.job import TrainingJob
-from gangplan.template import TEMPLATES_FOLDER, format_expression
-from gangplan.trace.attributes import find_attribute_causes
+from gangplan.template import TEMPLATES_FOLDER, format_template_expression
+from gangplan.trace.attributes import trace_attribute_causes
 from gangplan.trace.context import RunContext
 from gangplan.trace.printed import Way, build_source_maps
-from gangplan.trace.tracing import list_run_documents
+from gangplan.trace.tracing import collect_traced_files_of_run
 from gangplan.workspace import load_workspace
 from tests.trace import worlds
 from tests.workspaces import REPOSITORY
@@ -45,7 +45,10 @@ def _constants() -> str:
 
 def _is_shown(value: object, way: Way) -> bool:
     """Return whether the field shows the value at the end of a way, alone or among other printed text."""
-    text, whole = format_expression(way.values[-1]).strip('"'), format_expression(value).strip('"')
+    text, whole = (
+        format_template_expression(way.values[-1]).strip('"'),
+        format_template_expression(value).strip('"'),
+    )
     return text in whole or text.replace("$", "$$") in whole
 
 
@@ -112,14 +115,14 @@ def test_every_variable_knows_its_origins(tmp_path: FilePath) -> None:
 
 def test_an_attribute_is_caused_by_the_field_of_the_same_name(tmp_path: FilePath) -> None:
     unit = next(one for one in _units(worlds.everything(tmp_path)) if one.job.name == "full")
-    context = RunContext(unit, list_run_documents(unit), {})
+    context = RunContext(unit, collect_traced_files_of_run(unit), {})
     fields = {name: field.alias or name for name, field in TrainingJob.model_fields.items()}
     named = [name for name in Job.__dataclass_fields__ if name in fields]
     assert len(named) > 25
     for name in named:
-        found = find_attribute_causes(context, unit.job, name)
+        found = trace_attribute_causes(context, unit.job, name)
         assert any(cause.field[:1] == (fields[name],) for cause in found), (name, found)
 
 
 def test_an_attribute_without_a_row_has_no_cause() -> None:
-    assert not find_attribute_causes(cast(RunContext, None), Egress("s3", "10.0.0.0/8", (), ()), "cidr")
+    assert not trace_attribute_causes(cast(RunContext, None), Egress("s3", "10.0.0.0/8", (), ()), "cidr")

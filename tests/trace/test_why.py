@@ -15,10 +15,14 @@ from gangplan.errors import Exit
 from gangplan.generators.scripts import read_launch_scripts, scripts_digest
 from gangplan.pipeline.request import Request
 from gangplan.plan.names import HASH_PLACEHOLDER
-from gangplan.provenance.lines import RenderedFile, render_cluster_files, render_run_files
-from gangplan.provenance.lookup import LineAnswer, explain_line, parse_file_line
+from gangplan.provenance.lines import (
+    RenderedFile,
+    render_cluster_files_with_line_origins,
+    render_run_files_with_line_origins,
+)
+from gangplan.provenance.lookup import LineAnswer, explain_provenance_of_line, parse_file_line
 from gangplan.provenance.scripts import describe_launch_scripts
-from gangplan.source.lines import find_paths_at_line, lines_of
+from gangplan.source.lines import find_yaml_paths_at_line, lines_of
 from gangplan.trace.files import find_value_at
 from gangplan.workspace import RENDERED, load_workspace
 from tests import plain
@@ -37,8 +41,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def files(root: Path) -> list[RenderedFile]:
     """Return all rendered files of the workspace with their traces."""
-    runs, found = render_run_files(load_workspace(root), Request(root))
-    standing, more = render_cluster_files(load_workspace(root), Request(root), "lab")
+    runs, found = render_run_files_with_line_origins(load_workspace(root), Request(root))
+    standing, more = render_cluster_files_with_line_origins(load_workspace(root), Request(root), "lab")
     assert not any(one.is_error for one in (*found, *more))
     return [*runs, *standing]
 
@@ -74,7 +78,7 @@ def test_traced_files_equal_those_of_render(root: Path, files: list[RenderedFile
 
 
 def _asked(root: Path, file: str, line: int) -> LineAnswer:
-    return explain_line(Request(root), f"{root}/{file}", line)
+    return explain_provenance_of_line(Request(root), f"{root}/{file}", line)
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
@@ -119,7 +123,7 @@ def test_random_lines_have_their_fields(files: list[RenderedFile]) -> None:
     chance = random.Random(3)
     for file in files:
         for _, number, document in _drawn(chance, file.text, 30):
-            _assert_true(find_paths_at_line(document, number), document, number)
+            _assert_true(find_yaml_paths_at_line(document, number), document, number)
 
 
 def test_answers_for_random_lines_match_the_lines(root: Path, files: list[RenderedFile]) -> None:

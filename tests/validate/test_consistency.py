@@ -13,7 +13,7 @@ import yaml
 from gangplan.rules.objects import OBJECT_INVALID
 from gangplan.validate.apiserver.pods import check_pod_spec as pod_problems
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.consistency import check_consistency
+from gangplan.validate.consistency import check_object_consistency
 from gangplan.validate.gate import find_object_problems
 from tests import plain
 from tests.validate.cases import CLUSTERS
@@ -71,10 +71,10 @@ def test_a_valid_run_passes(at: SchemaVersions) -> None:
 @pytest.mark.parametrize("kind", ["ConfigMap", "CronJob", "Job", "PrometheusRule"])
 def test_namespaced_objects_must_name_their_namespace(kind: str) -> None:
     body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
-    (problem,) = check_consistency(body, (), CLUSTERS[0])
+    (problem,) = check_object_consistency(body, (), CLUSTERS[0])
     assert problem.path == ("metadata", "namespace")
     body["metadata"] = {"name": "a", "namespace": "team-nlp"}
-    assert check_consistency(body, (), CLUSTERS[0]) == []
+    assert check_object_consistency(body, (), CLUSTERS[0]) == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"].replace(" ", "-"))
@@ -169,4 +169,4 @@ def test_names_of_jobs_and_cron_jobs_follow_the_server(kind: str, name: str, is_
         "metadata": {"name": name, "namespace": "nlp"},
         "spec": {},
     }
-    assert (check_consistency(body, [], SchemaVersions("1.34")) == []) is is_right
+    assert (check_object_consistency(body, [], SchemaVersions("1.34")) == []) is is_right

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangplan.errors import Exit
-from gangplan.validate.collisions import find_deadlocks, find_preempted_runs
+from gangplan.validate.collisions import find_deadlocks_between_runs, find_preempted_runs_without_checkpoints
 from gangplan.validate.kueue.contention import RunDemand, sum_run_demand
 from gangplan.validate.world import NodeGroup
 from tests import workspaces
@@ -133,7 +133,9 @@ def demand(count: int, gpus: int) -> RunDemand:
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
 def test_two_equal_shapes_block_exactly_when_both_can_lack_one(nodes: int, one: int, two: int) -> None:
     """With one pod per node, both runs fit alone, and all but one pod of each fill the nodes."""
-    found = find_deadlocks([node_group(nodes, 1)], {"one": demand(one, 1), "two": demand(two, 1)})
+    found = find_deadlocks_between_runs(
+        [node_group(nodes, 1)], {"one": demand(one, 1), "two": demand(two, 1)}
+    )
     fits_alone = one <= nodes and two <= nodes
     assert bool(found) == (fits_alone and min(one, two) > 1 and one - 1 + two - 1 >= nodes)
 
@@ -146,7 +148,7 @@ def test_two_equal_shapes_block_exactly_when_both_can_lack_one(nodes: int, one: 
 def test_every_reported_deadlock_can_happen(nodes: int, gpus: int, sizes: list[tuple[int, int]]) -> None:
     """Every deadlock is a placement on the nodes where all runs lack a pod and no node has room for one."""
     runs = {f"run{number}": demand(count, size) for number, (count, size) in enumerate(sizes)}
-    for one in find_deadlocks([node_group(nodes, gpus)], runs):
+    for one in find_deadlocks_between_runs([node_group(nodes, gpus)], runs):
         chosen = [(have, need, int(runs[name].each["gpu"])) for name, (have, need) in one.placed.items()]
         assert all(have < need for have, need, _ in chosen)
         assert _can_be_stuck(nodes, gpus, [(have, size) for have, _, size in chosen])
@@ -192,12 +194,20 @@ def queued(priority: int, gpus: int, **change: bool) -> RunDemand:
 
 
 def test_a_committed_run_of_higher_priority_preempts() -> None:
-    (one,) = find_preempted_runs({"low": queued(1, 6), "high": queued(2, 6)})
+    (one,) = find_preempted_runs_without_checkpoints({"low": queued(1, 6), "high": queued(2, 6)})
     assert (one.run, one.by, one.wanted, one.most) == ("low", "high", 12, 10)
-    assert not list(find_preempted_runs({"low": queued(1, 4), "high": queued(2, 6)}))  # both fit
-    assert not list(find_preempted_runs({"low": queued(2, 6), "high": queued(2, 6)}))  # equals
-    assert not list(find_preempted_runs({"low": queued(1, 6, resumes=True), "high": queued(2, 6)}))
-    assert not list(find_preempted_runs({"low": queued(1, 6, gives_way=False), "high": queued(2, 6)}))
+    assert not list(
+        find_preempted_runs_without_checkpoints({"low": queued(1, 4), "high": queued(2, 6)})
+    )  # both fit
+    assert not list(
+        find_preempted_runs_without_checkpoints({"low": queued(2, 6), "high": queued(2, 6)})
+    )  # equals
+    assert not list(
+        find_preempted_runs_without_checkpoints({"low": queued(1, 6, resumes=True), "high": queued(2, 6)})
+    )
+    assert not list(
+        find_preempted_runs_without_checkpoints({"low": queued(1, 6, gives_way=False), "high": queued(2, 6)})
+    )
 
 
 def test_a_queue_may_count_pods() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gangplan.objects import BINDING_KIND, POLICY_KIND
 from gangplan.rules.model import Severity
-from gangplan.validate.enforcement import compare_policies
+from gangplan.validate.enforcement import compare_policies_between_commits
 
 Object = dict[str, Any]
 
@@ -29,7 +29,7 @@ def state(**actions: str) -> dict[tuple[str, str, str], Object]:
 
 def said(old: Any, new: Any) -> list[tuple[str, str]]:
     """Return severity and message of each finding."""
-    return [(one.severity.word, one.message) for _, one in compare_policies(old, new)]
+    return [(one.severity.word, one.message) for _, one in compare_policies_between_commits(old, new)]
 
 
 @pytest.mark.parametrize(

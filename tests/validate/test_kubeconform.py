@@ -11,8 +11,8 @@ from gangplan.pipeline.second_opinion import _WORD
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.validate.apiserver.schema import (
     SchemaVersions,
-    check_object_schema,
-    problems_reference,
+    check_object_against_api_schema,
+    judge_object_by_reference_json_schema,
     write_schemas,
 )
 from tests.validate.cases import CLUSTERS, broken, broken_object, valid
@@ -39,9 +39,9 @@ def test_kubeconform_agrees_with_the_embedded_engine(
     schemas = write_schemas(at, tmp_path / "schemas", words=words)
     verdicts = real_kubeconform.check(manifests, schemas, expected=len(bodies))
     for body, verdict in zip(bodies, verdicts, strict=True):
-        ours = check_object_schema(body, at)
+        ours = check_object_against_api_schema(body, at)
         assert (verdict.status == "valid") == (not ours), (body, verdict, ours)
-        assert bool(ours) == bool(problems_reference(body, at))
+        assert bool(ours) == bool(judge_object_by_reference_json_schema(body, at))
     assert {verdict.status for verdict in verdicts} == {"valid", "invalid"}
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.labels import matches_any_term, matches_labels
-from gangplan.validate.apiserver.policy.selectors import matches_policy_selector as policy_selects
-from gangplan.validate.kueue.matching import fits_flavor, matches_pod_selector
-from gangplan.validate.scheduler.match import matches_node, matches_pods
+from gangplan.validate.apiserver.labels import matches_any_node_selector_term, matches_labels
+from gangplan.validate.apiserver.policy.selectors import matches_admission_policy_selector as policy_selects
+from gangplan.validate.kueue.matching import fits_resource_flavor_labels, matches_pod_selector
+from gangplan.validate.scheduler.match import matches_node_selector_and_affinity, matches_pods
 
 
 def one(operator: str, *values: str, key: str = "k") -> dict[str, Any]:
@@ -45,8 +45,8 @@ def affinity(*expressions: dict[str, Any]) -> dict[str, Any]:
 )
 def test_whole_numbers_are_read_as_in_go(value: str, is_more: bool) -> None:
     asked, labels = one("Gt", "5"), {"k": value}
-    assert matches_node(affinity(asked), labels) is is_more
-    assert fits_flavor(affinity(asked), labels, {"k"}) is is_more
+    assert matches_node_selector_and_affinity(affinity(asked), labels) is is_more
+    assert fits_resource_flavor_labels(affinity(asked), labels, {"k"}) is is_more
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,10 @@ def test_each_requirement_has_the_same_answer_everywhere(asked: dict[str, Any], 
         judge(selector, labels)
         for judge in (matches_labels, matches_pod_selector, matches_pods, policy_selects)
     ]
-    answers += [matches_node(affinity(asked), labels), fits_flavor(affinity(asked), labels, {"k", "absent"})]
+    answers += [
+        matches_node_selector_and_affinity(affinity(asked), labels),
+        fits_resource_flavor_labels(affinity(asked), labels, {"k", "absent"}),
+    ]
     assert set(answers) == {is_taken}
     assert not matches_labels({**selector, "matchLabels": {"k": "2"}}, labels)
 
@@ -105,4 +108,8 @@ def test_node_selector_terms_match_fields(
     term: dict[str, Any], named: bool, unnamed: bool, aside: bool
 ) -> None:
     """The node has the name, or has no name yet, or `matchFields` is ignored."""
-    assert [matches_any_term([term], {}, name) for name in ("n1", None, "")] == [named, unnamed, aside]
+    assert [matches_any_node_selector_term([term], {}, name) for name in ("n1", None, "")] == [
+        named,
+        unnamed,
+        aside,
+    ]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.pod_security import CHECKS, find_pod_violations
-from gangplan.validate.podsecurity import enforced
+from gangplan.validate.apiserver.pod_security import CHECKS, find_pod_security_violations
+from gangplan.validate.podsecurity import find_pod_security_level_of_namespace
 from tests import plain
 from tests.sources import go_module
 
@@ -18,7 +18,7 @@ REPLACED = {check.replaces.lower(): check.name.lower() for check in CHECKS if ch
 
 
 def refused(pod: dict[str, Any], level: str, minor: int, server: int = 37) -> set[str]:
-    return {name for name, _, _ in find_pod_violations(pod, level == "restricted", minor, server)}
+    return {name for name, _, _ in find_pod_security_violations(pod, level == "restricted", minor, server)}
 
 
 @pytest.mark.e2e
@@ -109,7 +109,7 @@ def test_labels_of_a_namespace_set_level_and_version(
     labels: dict[str, str], server: int, expected: tuple[str, int]
 ) -> None:
     full = {f"pod-security.kubernetes.io/{name}": value for name, value in labels.items()}
-    assert enforced(full, server) == expected
+    assert find_pod_security_level_of_namespace(full, server) == expected
 
 
 def test_the_server_version_decides_about_image_volumes_at_any_level() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from gangplan.validate.apiserver.schema import (
     SchemaVersions,
     build_kind_schema,
-    check_object_schema,
-    list_schema_kinds,
-    problems_reference,
+    check_object_against_api_schema,
+    judge_object_by_reference_json_schema,
+    list_kinds_with_api_schema,
 )
 from tests.validate.cases import CLUSTERS, EVERY_KUBERNETES, EVERY_KUEUE, broken, broken_object, nodes, valid
 
@@ -34,8 +34,8 @@ BROKEN = [
 
 @pytest.mark.parametrize(("good", "at"), GOOD)
 def test_a_valid_object_passes(good: Any, at: SchemaVersions) -> None:
-    assert check_object_schema(good.body, at) == []
-    assert problems_reference(good.body, at) == []
+    assert check_object_against_api_schema(good.body, at) == []
+    assert judge_object_by_reference_json_schema(good.body, at) == []
 
 
 @pytest.mark.parametrize("minor", EVERY_KUBERNETES)
@@ -43,20 +43,23 @@ def test_a_valid_object_passes_on_every_kubernetes(minor: str) -> None:
     for good in valid().values():
         for at in good.clusters():
             assert (
-                check_object_schema(good.body, SchemaVersions(minor, at.trainer, at.kueue, at.jobset)) == []
+                check_object_against_api_schema(
+                    good.body, SchemaVersions(minor, at.trainer, at.kueue, at.jobset)
+                )
+                == []
             )
 
 
 @pytest.mark.parametrize(("case", "at"), BROKEN)
 def test_a_broken_object_is_reported_once(case: dict[str, Any], at: SchemaVersions) -> None:
     body = broken_object(case)
-    found = check_object_schema(body, at)
+    found = check_object_against_api_schema(body, at)
     assert [one.rule for one in found] == ["schema"] * len(found)
     assert any(case["says"] in f"{one.message} {one.help}" for one in found), found
     wanted = tuple(case.get("path", case["at"]))
     assert any(one.path == wanted for one in found), found
     assert len(found) == 1, "one cause, one problem"
-    assert problems_reference(body, at), "the reference engine accepts it"
+    assert judge_object_by_reference_json_schema(body, at), "the reference engine accepts it"
 
 
 def test_all_problems_are_reported_in_order_of_their_paths() -> None:
@@ -64,7 +67,7 @@ def test_all_problems_are_reported_in_order_of_their_paths() -> None:
     body["spec"]["trainer"] |= {"numNodes": "four", "numNode": 1, "imag": "x"}
     body["spec"]["managedBy"] = 5
     body["metadata"]["labels"]["a b"] = "c d"
-    found = [one.message for one in check_object_schema(body, CLUSTERS[-1])]
+    found = [one.message for one in check_object_against_api_schema(body, CLUSTERS[-1])]
     a_key = "a key such as app or example.com/app (the part after '/' has at most 63 characters)"
     a_value = "at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
     assert found == [
@@ -95,7 +98,7 @@ def test_all_problems_are_reported_in_order_of_their_paths() -> None:
     ],
 )
 def test_objects_without_a_schema_are_not_valid(body: dict[str, Any], at: SchemaVersions, says: str) -> None:
-    (found,) = check_object_schema(body, at)
+    (found,) = check_object_against_api_schema(body, at)
     assert found.rule == "schema-missing"
     assert says in f"{found.message} {found.help}"
     assert build_kind_schema(at, body["apiVersion"], body["kind"]) is None
@@ -105,13 +108,13 @@ def test_objects_without_a_schema_are_not_valid(body: dict[str, Any], at: Schema
     "body", [{}, {"kind": "Pod"}, {"apiVersion": 1, "kind": "Pod"}, {"apiVersion": "v1", "kind": []}]
 )
 def test_an_object_without_identity_is_invalid(body: dict[str, Any]) -> None:
-    assert check_object_schema(body, CLUSTERS[0])
+    assert check_object_against_api_schema(body, CLUSTERS[0])
 
 
 def test_keys_that_json_cannot_represent_are_reported() -> None:
     body = deepcopy(valid()["namespace"].body)
     body["metadata"]["labels"][7] = "seven"
-    (found,) = check_object_schema(body, CLUSTERS[0])
+    (found,) = check_object_against_api_schema(body, CLUSTERS[0])
     assert "JSON" in found.message
 
 
@@ -123,7 +126,9 @@ def every_version() -> list[SchemaVersions]:
 
 
 def test_schemas_are_valid_and_self_contained() -> None:
-    schemas = [build_kind_schema(at, *gvk) for at in every_version() for gvk in list_schema_kinds(at)]
+    schemas = [
+        build_kind_schema(at, *gvk) for at in every_version() for gvk in list_kinds_with_api_schema(at)
+    ]
     parts = {json.dumps(part) for schema in schemas for part in schema["$defs"].values()}
     parts |= {json.dumps({**schema, "$defs": {}}) for schema in schemas}
     for part in parts:  # most parts are shared by other kinds and versions
@@ -137,7 +142,7 @@ def test_schemas_are_valid_and_self_contained() -> None:
 def test_every_kind_has_a_valid_object() -> None:
     covered = {(good.body["apiVersion"], good.body["kind"]) for good in valid().values()}
     kinds_covered = {kind for _, kind in covered}
-    missing = {kind for at in CLUSTERS for _, kind in list_schema_kinds(at)} - kinds_covered
+    missing = {kind for at in CLUSTERS for _, kind in list_kinds_with_api_schema(at)} - kinds_covered
     # Kinds with the same fields are covered.
     assert missing <= {"ClusterRole", "Job"}
 
@@ -191,7 +196,10 @@ def mutations(draw: st.DrawFn) -> tuple[dict[str, Any], SchemaVersions]:
 @given(case=st.composite(mutations)())
 def test_both_engines_agree(case: tuple[dict[str, Any], SchemaVersions]) -> None:
     body, at = case
-    ours, reference = check_object_schema(body, at), problems_reference(body, at)
+    ours, reference = (
+        check_object_against_api_schema(body, at),
+        judge_object_by_reference_json_schema(body, at),
+    )
     assert bool(ours) == bool(reference), (ours, reference)
     for one in ours:
         assert one.message

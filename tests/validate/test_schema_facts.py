@@ -18,13 +18,13 @@ from gangplan.findings import Finding
 from gangplan.objects import walk_leaves
 from gangplan.pipeline.render import render_into_temporary_folder
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.second_opinion import ask_second_judge
-from gangplan.resolve.platform import resolve_platform
+from gangplan.pipeline.second_opinion import ask_kubeconform_for_second_opinion
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.source import load_objects
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.validate.apiserver.schema import CompiledSchema, SchemaVersions, build_kind_schema
 from gangplan.validate.apiserver.schema_facts import SchemaFacts
-from gangplan.validate.versions import versions_of
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.workspaces import write
@@ -39,7 +39,9 @@ def objects() -> dict[tuple[SchemaVersions, str], list[Body]]:
     found: dict[tuple[SchemaVersions, str], list[Body]] = {}
     clusters = load_workspace(SAMPLE).clusters
     for file in sorted((SAMPLE / "rendered").rglob("*.yaml")):
-        versions = versions_of(resolve_platform(clusters[file.relative_to(SAMPLE / "rendered").parts[0]]))
+        versions = choose_schema_versions_of(
+            resolve_platform_of_cluster_file(clusters[file.relative_to(SAMPLE / "rendered").parts[0]])
+        )
         for body in load_objects(file.read_text(encoding="utf-8")):
             found.setdefault((versions, body["kind"]), []).append(body)
     return found
@@ -244,10 +246,13 @@ def test_an_error_in_many_runs_is_reported_for_each(tmp_path: Path, real_kubecon
     files = {f"specs/nlp/more-{number}.yaml": spec(number) for number in range(4)}
     root = write(workspaces.stock(tmp_path / "root"), files)
     with render_into_temporary_folder(Request(root, engine="serial", with_facts=True)) as (result, tree):
-        assert ask_second_judge(result.workspace, tree, None, result.telling) == (real_kubeconform.label, [])
+        assert ask_kubeconform_for_second_opinion(result.workspace, tree, None, result.telling) == (
+            real_kubeconform.label,
+            [],
+        )
         count = len(list(_broken(tree)))
-        _, found = ask_second_judge(result.workspace, tree, None, result.telling)
-        assert found == ask_second_judge(result.workspace, tree)[1]
+        _, found = ask_kubeconform_for_second_opinion(result.workspace, tree, None, result.telling)
+        assert found == ask_kubeconform_for_second_opinion(result.workspace, tree)[1]
     assert len(found) == count == 5
     assert {finding.where.file for finding in found} > set(files)
 

@@ -34,10 +34,10 @@ def test_no_definition_is_repeated_in_successive_versions(name: str) -> None:
 
 @pytest.mark.skipif(not PACKAGES, reason="GANGPLAN_SCHEMA_PACKAGES is not set (development only)")
 def test_the_files_are_fresh() -> None:
-    from gangplan.validate.apiserver.schemas.build import build
+    from gangplan.validate.apiserver.schemas.build import build_apiserver_schema_files
 
     assert PACKAGES
-    for name, text in build(Path(PACKAGES)).items():
+    for name, text in build_apiserver_schema_files(Path(PACKAGES)).items():
         assert (SCHEMA_FILES / name).read_text(encoding="utf-8") == text, (
             "run python validate/apiserver/schemas/build.py"
         )

@@ -11,7 +11,7 @@ import yaml
 
 from gangplan.pipeline.second_opinion import _WORD
 from gangplan.validate.apiserver.schema import SchemaVersions, build_kind_schema
-from gangplan.validate.apiserver.schema_parts import narrow_schema_parts
+from gangplan.validate.apiserver.schema_parts import narrow_schema_to_object_keys
 from tests.validate.cases import CLUSTERS, broken, broken_object, valid
 
 SCHEMA = {
@@ -47,7 +47,7 @@ def test_a_narrowed_schema_gives_the_same_errors(at: SchemaVersions) -> None:
         schema = build_kind_schema(at, body.get("apiVersion", ""), body.get("kind", ""))
         if schema is None:
             continue
-        part = narrow_schema_parts(schema, set(_WORD.findall(yaml.safe_dump(body))))
+        part = narrow_schema_to_object_keys(schema, set(_WORD.findall(yaml.safe_dump(body))))
         assert told(part, body) == told(schema, body)
         assert len(json.dumps(part)) <= len(json.dumps(schema))
         count += 1
@@ -55,12 +55,12 @@ def test_a_narrowed_schema_gives_the_same_errors(at: SchemaVersions) -> None:
 
 
 def test_fields_and_definitions_that_no_word_names_are_removed() -> None:
-    assert narrow_schema_parts(SCHEMA, {"kind"}) == {
+    assert narrow_schema_to_object_keys(SCHEMA, {"kind"}) == {
         "type": "object",
         "additionalProperties": False,
         "required": ["kind"],
         "properties": {"kind": {"enum": [{"properties": {"x": 1}}, "A"]}},
     }
-    deep = narrow_schema_parts(SCHEMA, {"kind", "properties", "deep"})
+    deep = narrow_schema_to_object_keys(SCHEMA, {"kind", "properties", "deep"})
     assert set(deep["$defs"]) == {"used", "further"}
-    assert narrow_schema_parts(SCHEMA, {"kind", "properties", "deep", "other"}) == SCHEMA
+    assert narrow_schema_to_object_keys(SCHEMA, {"kind", "properties", "deep", "other"}) == SCHEMA

@@ -13,11 +13,11 @@ import pytest
 from gangplan.errors import Exit
 from gangplan.pipeline.render import render_into_temporary_folder
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.second_opinion import ask_second_judge
-from gangplan.resolve.platform import resolve_platform
+from gangplan.pipeline.second_opinion import ask_kubeconform_for_second_opinion
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.tools.kubeconform import Kubeconform
 from gangplan.validate.apiserver.schema import SchemaVersions, write_schemas
-from gangplan.validate.versions import versions_of
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import load_workspace
 from tests.golden import EXAMPLES, render_example
 from tests.rules.test_rules import EXAMPLES as RULES
@@ -32,7 +32,9 @@ def _take(found: Files, root: Path, tree: Path, name: str) -> None:
     """Sort the files of a rendered tree by the versions of their cluster, each text once."""
     clusters = load_workspace(root).clusters
     for folder in (path for path in tree.iterdir() if path.is_dir()):
-        texts = found.setdefault(versions_of(resolve_platform(clusters[folder.name])), {})
+        texts = found.setdefault(
+            choose_schema_versions_of(resolve_platform_of_cluster_file(clusters[folder.name])), {}
+        )
         for path in sorted(folder.rglob("*.yaml")):
             texts.setdefault(path.read_bytes(), f"{name}: {path.relative_to(tree)}")
 
@@ -79,7 +81,7 @@ def test_a_finding_of_kubeconform_is_reported_at_the_spec(root: Path, real_kubec
     text = run.read_text()
     assert "  activeDeadlineSeconds: 86400\n" in text
     run.write_text(text.replace("Seconds: 86400\n", "Seconds: soon\n"))
-    label, (finding,) = ask_second_judge(load_workspace(root), root / "rendered")
+    label, (finding,) = ask_kubeconform_for_second_opinion(load_workspace(root), root / "rendered")
     assert label == real_kubeconform.label
     assert (finding.rule, finding.where.file, finding.path) == (
         "kubeconform",

@@ -10,7 +10,7 @@ import pytest
 from gangplan.errors import Exit
 from gangplan.pipeline.render import list_settled_files, render_into_temporary_folder
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.second_opinion import ask_second_judge
+from gangplan.pipeline.second_opinion import ask_kubeconform_for_second_opinion
 from gangplan.tools.kubeconform import Kubeconform
 from tests.workspaces import gangplan, render, rendered
 
@@ -74,9 +74,14 @@ def test_kubeconform_checks_up_to_date_files(root: Path, real_kubeconform: Kubec
     ):
         shutil.rmtree(tree)  # it is inside a temporary folder
         tree.mkdir()
-        label, (finding,) = ask_second_judge(result.workspace, tree, None, None, standing)
+        label, (finding,) = ask_kubeconform_for_second_opinion(result.workspace, tree, None, None, standing)
         assert (label, finding.rule) == (real_kubeconform.label, "kubeconform")
-        assert ask_second_judge(result.workspace, tree, None, {f"lab/runs/nlp/{run.name}"}, standing)[1] == [
-            finding
-        ]
-        assert ask_second_judge(result.workspace, tree, None, {"lab/platform/queues.yaml"}, standing)[1] == []
+        assert ask_kubeconform_for_second_opinion(
+            result.workspace, tree, None, {f"lab/runs/nlp/{run.name}"}, standing
+        )[1] == [finding]
+        assert (
+            ask_kubeconform_for_second_opinion(
+                result.workspace, tree, None, {"lab/platform/queues.yaml"}, standing
+            )[1]
+            == []
+        )

@@ -12,12 +12,12 @@ import yaml
 from gangplan.emit import is_run_file
 from gangplan.errors import Exit
 from gangplan.findings import Finding, Location, Waived, find_worst_severity, sort_findings
-from gangplan.model.quantity import parse_memory
-from gangplan.resolve.waiver_checks import known_policies
+from gangplan.model.quantity import parse_memory_quantity
+from gangplan.resolve.waiver_checks import list_known_policy_ids
 from gangplan.rulebook import Rulebook, find_rule_example, load_shipped_rules, topic_of
 from gangplan.rules.model import Severity
-from gangplan.spec.waiver_files import load_waivers
-from gangplan.waivers import Subject, excuse, list_waived_policies, remove_marks
+from gangplan.spec.waiver_files import load_waiver_files
+from gangplan.waivers import Subject, apply_waivers_to_findings, list_waived_policies, remove_waiver_marks
 from tests import plain, workspaces
 from tests.rules.worlds import command, put
 from tests.workspaces import Outcome, gangplan, write
@@ -240,7 +240,7 @@ def test_known_policies_are_those_of_packs_and_of_the_workspace(root: Path) -> N
     pack = yaml.safe_dump({"title": "Mine.", "why": "To see.", "policies": {}})
     own = {"mine/pack.yaml": pack, "mine/of-mine.yaml": "", "loose/stray.yaml": "", "images/pack.yaml": pack}
     write(root, {f"policies/{name}": text for name, text in own.items()} | {"policies/own.yaml": POLICY})
-    known = known_policies(root)
+    known = list_known_policy_ids(root)
     assert {"of-mine", "own-policy", "host-namespaces", "image-digest"} <= known
     assert not {"stray", "pack"} & known
 
@@ -386,13 +386,13 @@ def test_policies_are_evaluated_without_the_marks() -> None:
         "metadata": {"labels": {MARK: "true", "a": "b"}},
         "spec": [{"labels": {MARK: "true"}}],
     }
-    assert remove_marks(body, ["own-policy"]) == {
+    assert remove_waiver_marks(body, ["own-policy"]) == {
         "kind": "TrainJob",
         "metadata": {"labels": {"a": "b"}},
         "spec": [{"labels": {}}],
     }
-    assert remove_marks(body, []) is body
-    assert remove_marks(body, ["another"]) == body, "a mark that nobody gave stays, and is judged"
+    assert remove_waiver_marks(body, []) is body
+    assert remove_waiver_marks(body, ["another"]) == body, "a mark that nobody gave stays, and is judged"
     assert body["metadata"] == {"labels": {MARK: "true", "a": "b"}}, "the object itself is not touched"
 
 
@@ -402,14 +402,14 @@ def test_policies_are_evaluated_without_the_marks() -> None:
 def test_a_policy_finding_is_excused_by_its_name(tmp_path: Path) -> None:
     waived(tmp_path, waiver("own-policy", scope={"team": "nlp"}, limit={"memory": "64Gi"}))
     findings: list[Finding] = []
-    waivers = load_waivers(tmp_path, Rulebook(), findings)
+    waivers = load_waiver_files(tmp_path, Rulebook(), findings)
     assert not findings
     found = Finding(Rulebook().policy("own-policy"), Location("specs/nlp/a.yaml", 1, 1), "no")
-    small = Subject("lab", "nlp", "a", {"memory": parse_memory("64Gi")})
-    large = Subject("lab", "nlp", "a", {"memory": parse_memory("65Gi")})
-    assert [one.counts for one in excuse([found], waivers, small)] == [False]
-    assert [one.counts for one in excuse([found], waivers, large)] == [True]
-    assert excuse([found], waivers, Subject("lab", "vision", "a")) == [found]
+    small = Subject("lab", "nlp", "a", {"memory": parse_memory_quantity("64Gi")})
+    large = Subject("lab", "nlp", "a", {"memory": parse_memory_quantity("65Gi")})
+    assert [one.counts for one in apply_waivers_to_findings([found], waivers, small)] == [False]
+    assert [one.counts for one in apply_waivers_to_findings([found], waivers, large)] == [True]
+    assert apply_waivers_to_findings([found], waivers, Subject("lab", "vision", "a")) == [found]
     assert (list_waived_policies(waivers, small), list_waived_policies(waivers, large)) == (
         ("own-policy",),
         (),
@@ -494,14 +494,14 @@ def test_every_binding_skips_waived_objects(root: Path) -> None:
     """Bindings of policies that cannot be waived skip none."""
     from gangplan.policy.choose import choose_policies
     from gangplan.policy.objects import build_policy_objects
-    from gangplan.resolve.facts import list_cluster_facts
+    from gangplan.resolve.facts import resolve_cluster_facts_for_policies
     from gangplan.workspace import load_workspace
 
     packs = ", ".join(load_workspace(root).policies.names)
     write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + f"policies: {{packs: [{packs}]}}\n"})
     workspace = load_workspace(root)
     taken, wrong = choose_policies(
-        workspace.policies, workspace.clusters["lab"], list_cluster_facts(workspace, "lab")
+        workspace.policies, workspace.clusters["lab"], resolve_cluster_facts_for_policies(workspace, "lab")
     )
     assert not wrong
     found = [source.body for source in build_policy_objects(taken, "cluster.yaml")]

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gangplan.imports.batch import Batch, judge_batch, read_batch
+from gangplan.imports.batch import Batch, judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportAnswers, ImportTarget
 from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.imports.report import build_import_document
@@ -86,7 +86,7 @@ def tried(source: Source, room: str) -> Trial:
 
 def _read(trial: Trial, root: Path, given: dict[str, str], image: str, command: str) -> Batch:
     home = ImportTarget(load_workspace(root), "nlp", ImportAnswers(image, command, {}, True))
-    return read_batch(
+    return read_import_batch(
         SOURCE_KINDS[trial.source.kind], [Path(trial.source.file.name), *trial.source.beside], home, given
     )
 
@@ -96,7 +96,7 @@ def _import(trial: Trial, root: Path) -> None:
     image = command = ""
     for _ in range(_TRIES):
         batch = _read(trial, root, given, image, command)
-        judge_batch(batch, root)
+        judge_import_batch(batch, root)
         wanted = _answers(batch, given, image, command, trial.source)
         if wanted == (given, image, command):
             break

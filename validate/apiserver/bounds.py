@@ -43,10 +43,10 @@ def check_limit_range(body: Body) -> FoundProblems:
                     yield report_invalid(
                         (*at, field, resource), f"'{resource}' is not a resource of containers"
                     )
-        yield from _check_limit_range_order(at, limit)
+        yield from _check_limit_range_bounds_order(at, limit)
 
 
-def _check_limit_range_order(at: FieldPath, limit: Body) -> FoundProblems:
+def _check_limit_range_bounds_order(at: FieldPath, limit: Body) -> FoundProblems:
     amounts = {field: limit.get(field) or {} for field in ORDER}
     for place, lower in enumerate(ORDER):
         for upper in ORDER[place + 1 :]:

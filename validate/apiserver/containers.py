@@ -10,8 +10,8 @@ from gangplan.objects import Body
 from gangplan.validate.apiserver.forms import (
     HTTP_HEADER_NAME,
     FoundProblems,
-    check_duplicates,
-    check_relative_path,
+    check_duplicate_list_entries,
+    check_relative_volume_path,
     is_port_name,
     is_qualified,
     is_subdomain,
@@ -168,7 +168,7 @@ def _check_volume_mounts(path: FieldPath, one: Body, volumes: dict[str, Body]) -
         if mount["name"] not in volumes:
             yield report_invalid((*at, "name"), f"the pod has no volume '{mount['name']}'")
         for name in ("subPath", "subPathExpr"):
-            yield from check_relative_path((*at, name), mount.get(name) or "", name)
+            yield from check_relative_volume_path((*at, name), mount.get(name) or "", name)
         if mount.get("subPath") and mount.get("subPathExpr"):
             yield report_invalid((*at, "subPathExpr"), "either subPath or subPathExpr, not both")
         if mount.get("mountPropagation") == "Bidirectional" and not is_privileged:
@@ -183,7 +183,7 @@ def _check_volume_mounts(path: FieldPath, one: Body, volumes: dict[str, Body]) -
 
 
 def _check_container_ports(path: FieldPath, ports: list[Body]) -> FoundProblems:
-    yield from check_duplicates(path, ports, lambda port: port.get("name"), "the port name")
+    yield from check_duplicate_list_entries(path, ports, lambda port: port.get("name"), "the port name")
     for index, port in enumerate(ports):
         if "name" in port and not is_port_name(port["name"]):
             yield report_invalid((*path, index, "name"), f"'{port['name']}' cannot be the name of a port")
@@ -231,7 +231,7 @@ def check_security_context(path: FieldPath, context: Body) -> FoundProblems:
     """Check the security context of a container or a pod."""
     for name in ("seccompProfile", "appArmorProfile"):
         if name in context:
-            yield from _check_security_profile((*path, name), context[name])
+            yield from _check_container_security_profile((*path, name), context[name])
     if context.get("allowPrivilegeEscalation") is False:
         added = (context.get("capabilities") or {}).get("add") or ()
         if context.get("privileged"):
@@ -258,7 +258,7 @@ def check_container_in_pod(path: FieldPath, one: Body, spec: Body) -> FoundProbl
         yield report_invalid((*path, "securityContext", "procMount"), "Unmasked needs hostUsers: false")
 
 
-def _check_security_profile(path: FieldPath, profile: Body) -> FoundProblems:
+def _check_container_security_profile(path: FieldPath, profile: Body) -> FoundProblems:
     local = profile.get("localhostProfile")
     if profile["type"] != "Localhost":
         if local is not None:
@@ -266,4 +266,4 @@ def _check_security_profile(path: FieldPath, profile: Body) -> FoundProblems:
     elif not local or local != local.strip():
         yield report_invalid((*path, "localhostProfile"), "type Localhost needs a localhostProfile")
     elif path[-1] == "seccompProfile":
-        yield from check_relative_path((*path, "localhostProfile"), local, "the profile")
+        yield from check_relative_volume_path((*path, "localhostProfile"), local, "the profile")

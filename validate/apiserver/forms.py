@@ -34,7 +34,7 @@ def report_invalid(path: FieldPath, message: str, help: str = "") -> Problem:
     return Problem(path, message, help, OBJECT_INVALID)
 
 
-def is_label_1035(name: str) -> bool:
+def is_dns_1035_label(name: str) -> bool:
     """Return whether a name is a DNS-1035 label.
 
     It has lower-case letters, digits and '-', starts with a letter, and has at most 63 characters.
@@ -78,7 +78,7 @@ def _parse_capped_quantity(text: str) -> Quantity:
 
 
 @lru_cache(maxsize=4096)
-def parse_address_range(text: str) -> IPv4Network | IPv6Network | None:
+def parse_cidr_like_api_server(text: str) -> IPv4Network | IPv6Network | None:
     """Parse an address range, or return None; like the API server, it accepts host bits and leading zeros."""
     address, _, length = text.partition("/")
     if ":" not in address:
@@ -98,7 +98,7 @@ def is_address(text: str) -> bool:
     return True
 
 
-def check_relative_path(path: FieldPath, text: str, what: str) -> FoundProblems:
+def check_relative_volume_path(path: FieldPath, text: str, what: str) -> FoundProblems:
     """Check that a path below a volume is relative and has no '..'."""
     if text.startswith("/"):
         yield report_invalid(path, f"{what} '{text}' must be a relative path")
@@ -106,7 +106,7 @@ def check_relative_path(path: FieldPath, text: str, what: str) -> FoundProblems:
         yield report_invalid(path, f"{what} '{text}' must not contain '..'")
 
 
-def check_duplicates(
+def check_duplicate_list_entries(
     path: FieldPath, values: Iterable[Any], key: Callable[[Any], Any], what: str, before: Iterable[Any] = ()
 ) -> FoundProblems:
     """Report each value whose key occurred earlier or is in `before`; None is no key."""

@@ -6,7 +6,7 @@ from gangplan.findings import FieldPath
 from gangplan.objects import Body
 from gangplan.validate.apiserver.forms import (
     FoundProblems,
-    check_duplicates,
+    check_duplicate_list_entries,
     is_domain_path,
     is_qualified,
     report_invalid,
@@ -68,7 +68,7 @@ def _check_exit_code_rule(path: FieldPath, codes: Body, names: list[str]) -> Fou
         yield report_invalid((*path, "values"), "0 is not a failure")
     if values != sorted(values):
         yield report_invalid((*path, "values"), "the exit codes must be in order")
-    yield from check_duplicates((*path, "values"), values, lambda value: value, "the exit code")
+    yield from check_duplicate_list_entries((*path, "values"), values, lambda value: value, "the exit code")
 
 
 def _check_job_success_policy(path: FieldPath, spec: Body, is_indexed: bool) -> FoundProblems:

@@ -25,11 +25,11 @@ def has_all_labels(wanted: LabelMap, labels: LabelMap) -> bool:
 def matches_labels(selector: Mapping[str, Any], labels: LabelMap) -> bool:
     """Return whether a label selector matches an object with these labels; an empty one always does."""
     return has_all_labels(selector.get("matchLabels") or {}, labels) and all(
-        holds(entry, labels) for entry in selector.get("matchExpressions") or ()
+        matches_label_requirement(entry, labels) for entry in selector.get("matchExpressions") or ()
     )
 
 
-def holds(entry: Mapping[str, Any], labels: LabelMap) -> bool:
+def matches_label_requirement(entry: Mapping[str, Any], labels: LabelMap) -> bool:
     """Return whether labels meet one requirement: In, NotIn, Exists, DoesNotExist, and for nodes Gt and Lt.
 
     A missing label meets only NotIn and DoesNotExist. Gt and Lt compare whole numbers; anything else on
@@ -45,13 +45,13 @@ def holds(entry: Mapping[str, Any], labels: LabelMap) -> bool:
         return there is (operator == "Exists")
     if not there or len(values) != 1:
         return False
-    mine, bound = parse_go_integer(labels[key]), parse_go_integer(values[0])
+    mine, bound = parse_integer_like_api_server(labels[key]), parse_integer_like_api_server(values[0])
     if mine is None or bound is None:
         return False
     return mine > bound if operator == "Gt" else operator == "Lt" and mine < bound
 
 
-def parse_go_integer(text: str) -> int | None:
+def parse_integer_like_api_server(text: str) -> int | None:
     """Parse a whole number as strconv.ParseInt does; return None for anything else."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isascii() or not digits.isdigit():
@@ -61,7 +61,7 @@ def parse_go_integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def find_required_terms(spec: Body) -> list[Body] | None:
+def find_required_node_affinity_terms(spec: Body) -> list[Body] | None:
     """Return the terms of a pod's required node affinity; None if there is none.
 
     One of the terms must match.
@@ -71,7 +71,7 @@ def find_required_terms(spec: Body) -> list[Body] | None:
     return None if required is None else list(required.get("nodeSelectorTerms") or ())
 
 
-def matches_any_term(terms: Iterable[Body], labels: LabelMap, name: str | None) -> bool:
+def matches_any_node_selector_term(terms: Iterable[Body], labels: LabelMap, name: str | None) -> bool:
     """Return whether one of the terms matches a node with these labels and this name.
 
     A name of None is a node that has no name yet; "" ignores `matchFields`, which only test the name.
@@ -85,6 +85,6 @@ def _matches_node_selector_term(term: Body, labels: LabelMap, name: str | None) 
     if not expressions and not fields:
         return False
     known = {} if name is None else {"metadata.name": name}
-    return all(holds(entry, labels) for entry in expressions) and (
-        name == "" or all(holds(entry, known) for entry in fields)
+    return all(matches_label_requirement(entry, labels) for entry in expressions) and (
+        name == "" or all(matches_label_requirement(entry, known) for entry in fields)
     )

@@ -44,7 +44,7 @@ class Check:
     replaces: str = ""
 
 
-def find_pod_violations(
+def find_pod_security_violations(
     body: Body, is_restricted: bool, minor: int, server: int
 ) -> Iterator[tuple[str, FieldPath, str]]:
     """Yield what a level refuses in a pod: the check's name, the path in the pod, and words.
@@ -103,7 +103,7 @@ def _check_baseline_capabilities(pod: SecuredPod) -> Said:
     yield from _check_added_capabilities(pod, POD_SECURITY_BASELINE_CAPABILITIES)
 
 
-def _check_host_ports(pod: SecuredPod) -> Said:
+def _check_baseline_host_ports(pod: SecuredPod) -> Said:
     for at, one, _ in pod.containers():
         for index, port in enumerate(one.get("ports") or ()):
             if port.get("hostPort"):
@@ -111,7 +111,7 @@ def _check_host_ports(pod: SecuredPod) -> Said:
                 yield (*at, "ports", index, "hostPort"), taken
 
 
-def _check_probe_hosts(pod: SecuredPod) -> Said:
+def _check_baseline_probe_hosts(pod: SecuredPod) -> Said:
     for at, one, _ in pod.containers():
         hooks = [(*at, name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
         hooks += [(*at, "lifecycle", name) for name in ("postStart", "preStop")]
@@ -131,7 +131,7 @@ def _find_nested_mapping(value: Any, way: FieldPath) -> Body:
     return found
 
 
-def _check_apparmor_profiles(pod: SecuredPod) -> Said:
+def _check_baseline_apparmor_profiles(pod: SecuredPod) -> Said:
     for at, who, context in pod.contexts():
         kind = (context.get("appArmorProfile") or {}).get("type", "RuntimeDefault")
         if kind not in SECCOMP_PROFILES:
@@ -144,7 +144,7 @@ def _check_apparmor_profiles(pod: SecuredPod) -> Said:
             yield ("metadata", "annotations", name), told
 
 
-def _check_selinux_options(pod: SecuredPod) -> Said:
+def _check_baseline_selinux_options(pod: SecuredPod) -> Said:
     for at, who, context in pod.contexts():
         options = context.get("seLinuxOptions") or {}
         kind = options.get("type") or ""
@@ -169,7 +169,7 @@ def _check_windows_host_process(pod: SecuredPod) -> Said:
 
 def _check_baseline_seccomp(pod: SecuredPod) -> Said:
     if pod.minor < 19:
-        yield from _check_seccomp_annotations(pod)
+        yield from _check_baseline_seccomp_annotations(pod)
         return
     for at, who, context in pod.contexts():
         profile = context.get("seccompProfile")
@@ -177,7 +177,7 @@ def _check_baseline_seccomp(pod: SecuredPod) -> Said:
             yield (*at, "seccompProfile"), f"{who} has the seccomp profile {profile.get('type')}"
 
 
-def _check_seccomp_annotations(pod: SecuredPod) -> Said:
+def _check_baseline_seccomp_annotations(pod: SecuredPod) -> Said:
     names = [
         SECCOMP_POD_ANNOTATION,
         *(SECCOMP_CONTAINER_PREFIX + one["name"] for _, one, _ in pod.containers()),
@@ -216,7 +216,7 @@ def _check_restricted_capabilities(pod: SecuredPod) -> Said:
             yield (*at, "securityContext", "capabilities", "drop"), told
 
 
-def _check_run_as_non_root(pod: SecuredPod) -> Said:
+def _check_restricted_run_as_non_root(pod: SecuredPod) -> Said:
     if pod.is_in_user_namespace:
         return
     of_pod = pod.context.get("runAsNonRoot")
@@ -251,10 +251,10 @@ CHECKS = (
     Check("privileged", False, 0, _check_privileged_containers),
     Check("procMount", False, 0, _check_baseline_proc_mount),
     Check("capabilities_baseline", False, 0, _check_baseline_capabilities),
-    Check("hostPorts", False, 0, _check_host_ports),
-    Check("hostProbesAndHostLifecycle", False, 34, _check_probe_hosts),
-    Check("appArmorProfile", False, 0, _check_apparmor_profiles),
-    Check("seLinuxOptions", False, 0, _check_selinux_options),
+    Check("hostPorts", False, 0, _check_baseline_host_ports),
+    Check("hostProbesAndHostLifecycle", False, 34, _check_baseline_probe_hosts),
+    Check("appArmorProfile", False, 0, _check_baseline_apparmor_profiles),
+    Check("seLinuxOptions", False, 0, _check_baseline_selinux_options),
     Check("sysctls", False, 0, _check_unsafe_sysctls),
     Check("windowsHostProcess", False, 0, _check_windows_host_process),
     Check("seccompProfile_baseline", False, 0, _check_baseline_seccomp),
@@ -262,7 +262,7 @@ CHECKS = (
     Check("procMount_restricted", True, 35, _check_proc_mount, "procMount"),
     Check("allowPrivilegeEscalation", True, 8, _check_privilege_escalation),
     Check("capabilities_restricted", True, 22, _check_restricted_capabilities, "capabilities_baseline"),
-    Check("runAsNonRoot", True, 0, _check_run_as_non_root),
+    Check("runAsNonRoot", True, 0, _check_restricted_run_as_non_root),
     Check("runAsUser", True, 23, _check_run_as_user),
     Check("seccompProfile_restricted", True, 19, _check_restricted_seccomp, "seccompProfile_baseline"),
 )

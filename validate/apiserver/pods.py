@@ -15,9 +15,9 @@ from gangplan.validate.apiserver.forms import (
     DNS_SUBDOMAIN,
     LABEL_VALUE,
     FoundProblems,
-    check_duplicates,
+    check_duplicate_list_entries,
     check_label_selector,
-    check_relative_path,
+    check_relative_volume_path,
     is_address,
     is_qualified,
     is_subdomain,
@@ -66,7 +66,7 @@ def _check_container_names(path: FieldPath, spec: Body) -> FoundProblems:
     before: list[str] = []
     for field in ("containers", "initContainers"):
         boxes = spec.get(field) or ()
-        yield from check_duplicates(
+        yield from check_duplicate_list_entries(
             (*path, field), boxes, lambda one: one["name"], "the container name", before
         )
         before += [one["name"] for one in boxes]
@@ -94,7 +94,7 @@ def _check_init_container(
 def _check_pod_volume(path: FieldPath, volume: Body) -> FoundProblems:
     for name in ("secret", "configMap", "downwardAPI"):
         for index, item in enumerate((volume.get(name) or {}).get("items") or ()):
-            yield from _check_volume_item((*path, name, "items", index), item)
+            yield from _check_volume_file_item((*path, name, "items", index), item)
     if "secret" in volume and not volume["secret"].get("secretName"):
         yield report_invalid((*path, "secret", "secretName"), "a secret's name is expected")
     if "configMap" in volume and not volume["configMap"].get("name"):
@@ -112,10 +112,10 @@ def _check_pod_volume(path: FieldPath, volume: Body) -> FoundProblems:
         yield from _check_projected_source((*path, "projected", "sources", index), entry)
 
 
-def _check_volume_item(path: FieldPath, item: Body) -> FoundProblems:
+def _check_volume_file_item(path: FieldPath, item: Body) -> FoundProblems:
     if not item["path"]:
         yield report_invalid((*path, "path"), "a path is expected")
-    yield from check_relative_path((*path, "path"), item["path"], "the path")
+    yield from check_relative_volume_path((*path, "path"), item["path"], "the path")
     if "key" in item:
         return
     given = [name for name in ("fieldRef", "resourceFieldRef") if name in item]
@@ -153,7 +153,7 @@ def _check_pod_placement(path: FieldPath, spec: Body) -> FoundProblems:
         at = (*begin, "preferredDuringSchedulingIgnoredDuringExecution", index, "preference")
         yield from _check_node_selector_term(at, entry["preference"])
     for name in ("podAffinity", "podAntiAffinity"):
-        for at, term in _list_pod_affinity_terms((*path, "affinity", name), affinity.get(name) or {}):
+        for at, term in _list_affinity_terms_to_validate((*path, "affinity", name), affinity.get(name) or {}):
             for which in ("labelSelector", "namespaceSelector"):
                 yield from check_label_selector((*at, which), term.get(which))
             for index, namespace in enumerate(term.get("namespaces") or ()):
@@ -161,14 +161,14 @@ def _check_pod_placement(path: FieldPath, spec: Body) -> FoundProblems:
                     yield report_invalid((*at, "namespaces", index), f"'{namespace}' cannot be a namespace")
     spreads = spec.get("topologySpreadConstraints") or []
     at = (*path, "topologySpreadConstraints")
-    yield from check_duplicates(
+    yield from check_duplicate_list_entries(
         at, spreads, lambda one: (one["topologyKey"], one["whenUnsatisfiable"]), "the constraint"
     )
     for index, one in enumerate(spreads):
         yield from _check_topology_spread((*at, index), one)
 
 
-def _list_pod_affinity_terms(path: FieldPath, body: Body) -> list[tuple[FieldPath, Body]]:
+def _list_affinity_terms_to_validate(path: FieldPath, body: Body) -> list[tuple[FieldPath, Body]]:
     required, preferred = (
         f"{how}DuringSchedulingIgnoredDuringExecution" for how in ("required", "preferred")
     )
@@ -220,7 +220,7 @@ def _check_pod_security_context(path: FieldPath, context: Body) -> FoundProblems
     if (context.get("windowsOptions") or {}).get("hostProcess"):
         yield report_invalid((*path, "windowsOptions", "hostProcess"), "runs are made for linux")
     sysctls: list[Any] = context.get("sysctls") or []
-    yield from check_duplicates(
+    yield from check_duplicate_list_entries(
         (*path, "sysctls"), sysctls, lambda one: one["name"].replace("/", "."), "sysctl"
     )
     for index, one in enumerate(sysctls):

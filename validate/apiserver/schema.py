@@ -19,9 +19,13 @@ from gangplan.model.backend import MPIJOB, TRAINJOB
 from gangplan.model.support import parse_line_key
 from gangplan.records import dataclass
 from gangplan.validate.apiserver import schema_messages as words
-from gangplan.validate.apiserver.schema_lists import find_keyed_lists, find_repeated_keys, has_repeats
+from gangplan.validate.apiserver.schema_lists import (
+    find_keyed_lists_in_schema,
+    find_repeated_keys_in_keyed_list,
+    has_keyed_list_with_repeated_key,
+)
 from gangplan.validate.apiserver.schema_messages import JsonSchema
-from gangplan.validate.apiserver.schema_parts import narrow_schema_parts
+from gangplan.validate.apiserver.schema_parts import narrow_schema_to_object_keys
 from gangplan.validate.problems import Problem, sort_problems
 
 SCHEMA_FILES = Path(__file__).parent / "schemas"
@@ -84,20 +88,22 @@ class CompiledSchema:
     def __init__(self, component: str, minor: str, gvk: str) -> None:
         import jsonschema_rs  # 20 ms: only a command that validates pays for it
 
-        schema = assemble(component, minor, gvk)
+        schema = assemble_api_schema_of_kind(component, minor, gvk)
         self.schema = schema
         self.component, self.minor = component, minor
-        self._root: str = load(component)["kinds"][gvk]
+        self._root: str = load_schema_file(component)["kinds"][gvk]
         self._validator = jsonschema_rs.Draft202012Validator(schema)
-        self._keyed = find_keyed_lists(schema, schema["$defs"], {})
+        self._keyed = find_keyed_lists_in_schema(schema, schema["$defs"], {})
 
     def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
         """Return whether nothing is wrong; the only call for a good object. `is_shown` as in `problems`."""
-        return (is_shown or self._validator.is_valid(body)) and not has_repeats(body, self._keyed)
+        return (is_shown or self._validator.is_valid(body)) and not has_keyed_list_with_repeated_key(
+            body, self._keyed
+        )
 
     def problems(self, body: dict[str, Any]) -> list[Problem]:
         """Return everything that is wrong, in the order of the path."""
-        found = list(find_repeated_keys(body, self._keyed, ()))
+        found = list(find_repeated_keys_in_keyed_list(body, self._keyed, ()))
         errors = list(self._validator.iter_errors(body))
         mistyped = {tuple(error.instance_path) for error in errors if error.schema_path[-1] == "type"}
         for error in errors:
@@ -105,12 +111,12 @@ class CompiledSchema:
             if path in mistyped and error.schema_path[-1] in ("enum", "const"):
                 continue  # one cause, one problem
             if error.schema_path[-1] != "additionalProperties":
-                found += words.describe_violation(
+                found += words.describe_api_schema_violation(
                     self.schema, path, list(error.schema_path), error.instance, error.kind
                 )
                 continue
             # For a mapping without any fields, the engine names a value and not the mapping.
-            for problem in words.describe_violation(
+            for problem in words.describe_api_schema_violation(
                 self.schema, path, list(error.schema_path), at(body, path), None
             ):
                 found.append(self._other_minor(problem, list(error.schema_path)))
@@ -119,7 +125,7 @@ class CompiledSchema:
     def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
         """Return the problem of an unknown field, with other minors of the component that have it."""
         name = str(schema_path[1]) if schema_path[0] == "$defs" else self._root
-        minors = _list_minors_with_field(self.component, name, str(problem.path[-1]))
+        minors = _list_minors_with_api_schema_field(self.component, name, str(problem.path[-1]))
         if not minors:
             return problem
         help = f"{self.component} {', '.join(minors)} has this field, {self.minor} does not"
@@ -133,7 +139,7 @@ def at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def check_object_schema(
+def check_object_against_api_schema(
     body: dict[str, Any], versions: SchemaVersions, is_shown: bool = False
 ) -> list[Problem]:
     """Return all problems of an object with the schema of its kind, for the given versions; never raises.
@@ -144,8 +150,8 @@ def check_object_schema(
     """
     api_version, kind = body.get("apiVersion"), body.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
-        return words.describe_missing_identity(body)
-    found = engine_for(versions, api_version, kind)
+        return words.describe_object_without_kind_or_version(body)
+    found = compile_api_schema_for_kind(versions, api_version, kind)
     if isinstance(found, Problem):
         return [found]
     try:
@@ -156,16 +162,16 @@ def check_object_schema(
 
 def build_kind_schema(versions: SchemaVersions, api_version: str, kind: str) -> JsonSchema | None:
     """Return the self-contained JSON Schema (draft 2020-12) of a kind, or None if the versions lack it."""
-    engine = engine_for(versions, api_version, kind)
+    engine = compile_api_schema_for_kind(versions, api_version, kind)
     return None if isinstance(engine, Problem) else engine.schema
 
 
-def list_schema_kinds(versions: SchemaVersions) -> list[tuple[str, str]]:
+def list_kinds_with_api_schema(versions: SchemaVersions) -> list[tuple[str, str]]:
     """Return every (apiVersion, kind) that has a schema for these versions, sorted."""
     out = []
     for component in ("kubernetes", "jobset", "trainer", "mpi", "kueue", "addons"):
         minor = versions.minor(component)
-        content = load(component)
+        content = load_schema_file(component)
         if minor in content["versions"]:
             for gvk in content["kinds"]:
                 api_version, kind = gvk.rsplit("/", 1)
@@ -186,14 +192,14 @@ def write_schemas(
     first label of the group if any, version. A file that is already right is not touched.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    for api_version, kind in list_schema_kinds(versions):
+    for api_version, kind in list_kinds_with_api_schema(versions):
         if only is not None and kind not in only:
             continue
         group, _, version = api_version.rpartition("/")
         name = "-".join(part for part in (kind.lower(), group.split(".")[0], version) if part) + ".json"
         schema = build_kind_schema(versions, api_version, kind)
         if words is not None and schema is not None:
-            schema = narrow_schema_parts(schema, words)
+            schema = narrow_schema_to_object_keys(schema, words)
         text = json.dumps(schema, separators=(",", ":"), sort_keys=True)
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
@@ -205,23 +211,27 @@ def write_schemas(
 
 
 @lru_cache(maxsize=1024)
-def engine_for(versions: SchemaVersions, api_version: str, kind: str) -> CompiledSchema | Problem:
+def compile_api_schema_for_kind(
+    versions: SchemaVersions, api_version: str, kind: str
+) -> CompiledSchema | Problem:
     """Return the compiled schema, or the problem that there is none."""
     component = COMPONENT_OF_GROUP.get(api_version.rpartition("/")[0], "kubernetes")
     if (api_version, kind) in BY_HAND:
         component = "addons"
     minor = versions.minor(component)
-    content = load(component)
+    content = load_schema_file(component)
     if minor is None:
         return words.describe_missing_component(api_version, kind, component)
     if minor not in content["versions"]:
-        return words.describe_unknown_version(api_version, kind, component, minor, content["versions"])
+        return words.describe_minor_without_api_schema(
+            api_version, kind, component, minor, content["versions"]
+        )
     if f"{api_version}/{kind}" not in content["kinds"]:
         minor_number = parse_line_key(versions.kubernetes)[1]
         imported = versions.crds.engine(api_version, kind, minor_number) if versions.crds else None
         if imported is not None:
             return imported
-        return words.describe_unknown_kind(api_version, kind, component, minor, content["kinds"])
+        return words.describe_kind_without_api_schema(api_version, kind, component, minor, content["kinds"])
     return _build_compiled_schema(component, minor, f"{api_version}/{kind}")
 
 
@@ -232,17 +242,19 @@ def _build_compiled_schema(component: str, minor: str, gvk: str) -> CompiledSche
 
 
 @cache
-def load(component: str) -> dict[str, Any]:
+def load_schema_file(component: str) -> dict[str, Any]:
     """Return the content of one schema file (its layout: schemas/build.py)."""
     content: dict[str, Any] = json.loads((SCHEMA_FILES / f"{component}.json").read_bytes())
     return content
 
 
-def assemble(component: str, minor: str, gvk: str) -> JsonSchema:
+def assemble_api_schema_of_kind(component: str, minor: str, gvk: str) -> JsonSchema:
     """Return one kind's schema with exactly the definitions that it reaches."""
-    content = load(component)
+    content = load_schema_file(component)
     sources = [(content["definitions"], minor)]
-    sources += [(load(name)["definitions"], base) for name, base in content["base"].get(minor, {}).items()]
+    sources += [
+        (load_schema_file(name)["definitions"], base) for name, base in content["base"].get(minor, {}).items()
+    ]
     root: str = content["kinds"][gvk]
     reached: dict[str, JsonSchema] = {}
     todo = [root]
@@ -265,9 +277,9 @@ def _find_definition_at_minor(name: str, definitions: dict[str, Any], minor: str
     return found
 
 
-def _list_minors_with_field(component: str, name: str, field: str) -> list[str]:
+def _list_minors_with_api_schema_field(component: str, name: str, field: str) -> list[str]:
     """Return the minors of a component whose definition `name` has a field."""
-    content = load(component)
+    content = load_schema_file(component)
     schemas = [
         (minor, _find_definition_at_minor(name, content["definitions"], minor))
         for minor in content["versions"]
@@ -290,7 +302,7 @@ def _list_schema_references(schema: Any) -> list[str]:
     ]
 
 
-def problems_reference(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
+def judge_object_by_reference_json_schema(body: dict[str, Any], versions: SchemaVersions) -> list[Problem]:
     """Return the verdict of the reference implementation of JSON Schema, for tests.
 
     It is slow and has its own messages.
@@ -302,12 +314,17 @@ def problems_reference(body: dict[str, Any], versions: SchemaVersions) -> list[P
         if isinstance(instance, str) and not re.search(value.replace("$", r"\Z"), instance):
             yield ValidationError(f"{instance!r} does not match {value!r}")
 
-    engine = engine_for(versions, body["apiVersion"], body["kind"])
+    engine = compile_api_schema_for_kind(versions, body["apiVersion"], body["kind"])
     if isinstance(engine, Problem):
         return [engine]
     extend: Any = validators.extend  # untyped
     validator = extend(Draft202012Validator, {"pattern": pattern})(engine.schema)
     found = [Problem(tuple(error.absolute_path), error.message) for error in validator.iter_errors(body)]
     return sort_problems(
-        [*found, *find_repeated_keys(body, find_keyed_lists(engine.schema, engine.schema["$defs"], {}), ())]
+        [
+            *found,
+            *find_repeated_keys_in_keyed_list(
+                body, find_keyed_lists_in_schema(engine.schema, engine.schema["$defs"], {}), ()
+            ),
+        ]
     )

@@ -133,7 +133,7 @@ class SchemaFacts:
         if kind is str:
             self._known.update(("character", odd) for odd in _ODD.findall(value))
             if is_right and asked.texts is None and not any(part.asks_more_of_texts for part in asked.made):
-                asked.texts = _collect_text_constraints([part.schema for part in asked.made])
+                asked.texts = _collect_schema_text_constraints([part.schema for part in asked.made])
         is_told = id(value) in self.parts.ids if kind is dict or kind is list else is_right
         if is_told and kind in _TOLD:
             asked.remember(value if kind is str else (value,) if kind is int else id(value))
@@ -166,7 +166,9 @@ class SchemaFacts:
                 self._note(item, asked)
 
 
-def _collect_text_constraints(schemas: Sequence[JsonSchema]) -> tuple[list[Callable[[str], Any]], int, float]:
+def _collect_schema_text_constraints(
+    schemas: Sequence[JsonSchema],
+) -> tuple[list[Callable[[str], Any]], int, float]:
     """Return the patterns of texts, and their minimum and maximum length."""
     patterns: list[Any] = [
         _compile_schema_pattern(one["pattern"]).search for one in schemas if "pattern" in one

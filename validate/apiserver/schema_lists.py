@@ -29,7 +29,7 @@ class Keyed:
     fields: dict[str, Keyed] | None = None
 
 
-def find_keyed_lists(
+def find_keyed_lists_in_schema(
     schema: JsonSchema, definitions: dict[str, JsonSchema], seen: dict[str, Keyed | None]
 ) -> Keyed | None:
     """Return the keyed lists below a schema, or None if there are none."""
@@ -38,21 +38,21 @@ def find_keyed_lists(
         name = reference.removeprefix("#/$defs/")
         if name not in seen:
             seen[name] = None
-            seen[name] = find_keyed_lists(definitions[name], definitions, seen)
+            seen[name] = find_keyed_lists_in_schema(definitions[name], definitions, seen)
         return seen[name]
     if "items" in schema:
-        items = find_keyed_lists(schema["items"], definitions, seen)
+        items = find_keyed_lists_in_schema(schema["items"], definitions, seen)
         keys = tuple(schema.get(LIST_KEYS, ()))
         return Keyed(keys, items) if keys or items else None
     fields = {}
     for name, value in schema.get("properties", {}).items():
-        below = find_keyed_lists(value, definitions, seen)
+        below = find_keyed_lists_in_schema(value, definitions, seen)
         if below:
             fields[name] = below
     return Keyed(fields=fields) if fields else None
 
 
-def has_repeats(value: Any, keyed: Keyed | None) -> bool:
+def has_keyed_list_with_repeated_key(value: Any, keyed: Keyed | None) -> bool:
     """Return whether a keyed list contains a key twice. Written for speed: it runs for every good object."""
     if keyed is None:
         return False
@@ -61,47 +61,49 @@ def has_repeats(value: Any, keyed: Keyed | None) -> bool:
         if isinstance(value, dict):
             for name, item in value.items():
                 below = fields.get(name)
-                if below is not None and has_repeats(item, below):
+                if below is not None and has_keyed_list_with_repeated_key(item, below):
                     return True
         return False
     if not isinstance(value, list):
         return False
-    if keyed.keys and len(value) > 1 and _has_repeated_list_keys(value, keyed.keys):
+    if keyed.keys and len(value) > 1 and _has_repeated_keys_in_keyed_list(value, keyed.keys):
         return True
     items = keyed.items
     if items is not None:
         for item in value:
-            if has_repeats(item, items):
+            if has_keyed_list_with_repeated_key(item, items):
                 return True
     return False
 
 
-def _has_repeated_list_keys(value: list[Any], keys: tuple[str, ...]) -> bool:
+def _has_repeated_keys_in_keyed_list(value: list[Any], keys: tuple[str, ...]) -> bool:
     """Return whether two entries have the same keys. Malformed entries or keys are left to the schema."""
     try:
         held = [tuple(item.get(name, DEFAULT_KEYS.get(name)) for name in keys) for item in value]
         return len(set(held)) < len(held)
     except (AttributeError, TypeError):  # an entry that is not a mapping, a key that cannot be hashed
-        return any(count > 1 for count in _count_list_keys(value, keys).values())
+        return any(count > 1 for count in _count_keys_of_keyed_list(value, keys).values())
 
 
-def find_repeated_keys(value: Any, keyed: Keyed | None, path: tuple[PathStep, ...]) -> Iterator[Problem]:
+def find_repeated_keys_in_keyed_list(
+    value: Any, keyed: Keyed | None, path: tuple[PathStep, ...]
+) -> Iterator[Problem]:
     """Yield a problem for each key that a keyed list contains more than once."""
     if keyed is None:
         return
     if keyed.fields is not None and isinstance(value, dict):
         for name, below in keyed.fields.items():
             if name in value:
-                yield from find_repeated_keys(value[name], below, (*path, name))
+                yield from find_repeated_keys_in_keyed_list(value[name], below, (*path, name))
     elif keyed.fields is None and isinstance(value, list):
-        for key, count in (_count_list_keys(value, keyed.keys) if keyed.keys else {}).items():
+        for key, count in (_count_keys_of_keyed_list(value, keyed.keys) if keyed.keys else {}).items():
             if count > 1:
-                yield words.describe_repeated_key(path, keyed.keys, key, count)
+                yield words.describe_repeated_key_in_keyed_list(path, keyed.keys, key, count)
         for index, item in enumerate(value):
-            yield from find_repeated_keys(item, keyed.items, (*path, index))
+            yield from find_repeated_keys_in_keyed_list(item, keyed.items, (*path, index))
 
 
-def _count_list_keys(value: list[Any], keys: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+def _count_keys_of_keyed_list(value: list[Any], keys: tuple[str, ...]) -> dict[tuple[str, ...], int]:
     """Count how often each key occurs.
 
     Entries that are not mappings are skipped; keys of different types are different.

@@ -28,7 +28,7 @@ COMBINATORS = {"if", "then", "else", "allOf", "anyOf", "oneOf", "not"}
 Words = Callable[[tuple[PathStep, ...], Any, JsonSchema, Any], "list[Problem]"]
 
 
-def value_words(value: Any) -> str:
+def describe_value_with_type(value: Any) -> str:
     """Describe a value: `the text 'four'`, `the number 4`, `a mapping`."""
     if value is None:
         return "empty (null)"
@@ -67,10 +67,14 @@ def _describe_type_mismatch(
         help = f"remove the quotes: {instance}"
     elif names == ["array"] and instance is not None:
         help = "put it in a list: start the line with '- '"
-    return [Problem(path, f"{describe_path(path)} is {value_words(instance)}; {says} is expected", help)]
+    return [
+        Problem(
+            path, f"{describe_path(path)} is {describe_value_with_type(instance)}; {says} is expected", help
+        )
+    ]
 
 
-def _describe_unknown_fields(
+def _describe_unknown_api_fields(
     path: tuple[PathStep, ...], _: Any, schema: JsonSchema, instance: Any
 ) -> list[Problem]:
     known = schema.get("properties", {})
@@ -78,7 +82,7 @@ def _describe_unknown_fields(
     out = []
     for name in instance:
         if name not in known:
-            near = nearest(name, known)
+            near = find_nearest_api_schema_field(name, known)
             message = f"unknown field {name!r}{where}" + (f"; did you mean {near!r}?" if near else "")
             help = f"fields here: {format_options(known)}" if known else "nothing can be set here"
             clue = Clue(kind=UNKNOWN_FIELD)
@@ -86,7 +90,7 @@ def _describe_unknown_fields(
     return out
 
 
-def _describe_missing_fields(
+def _describe_missing_api_fields(
     path: tuple[PathStep, ...], names: Any, schema: JsonSchema, instance: Any
 ) -> list[Problem]:
     where = f" in {format_path(path)}" if path else ""
@@ -104,11 +108,11 @@ def _describe_enum_mismatch(
         return [
             Problem(
                 path,
-                f"{describe_path(path)} is {value_words(instance)};"
+                f"{describe_path(path)} is {describe_value_with_type(instance)};"
                 f" one of {format_options(options)} is expected",
             )
         ]
-    near = nearest(instance, options) if isinstance(instance, str) else None
+    near = find_nearest_api_schema_field(instance, options) if isinstance(instance, str) else None
     message = f"{describe_path(path)}: {instance!r} is not one of: {format_options(options)}"
     return [Problem(path, message, f"did you mean {near!r}?" if near else "")]
 
@@ -125,25 +129,29 @@ def _describe_pattern_mismatch(
     says = schema.get("x-says", f"a text that matches {pattern}")
     help = ""
     if says.startswith("a quantity"):
-        help = quantity_help(instance)
+        help = suggest_valid_quantity(instance)
     elif instance != instance.lower():
         with suppress(PatternError, UnknownScriptError):
             help = f"write {instance.lower()!r}" if compile_search(pattern)(instance.lower()) else ""
-    return [Problem(path, f"{describe_path(path)} is {value_words(instance)}; expected: {says}", help)]
+    return [
+        Problem(
+            path, f"{describe_path(path)} is {describe_value_with_type(instance)}; expected: {says}", help
+        )
+    ]
 
 
-def _build_limit_describer(words: Callable[[Any, Any], str]) -> Words:
+def _build_schema_limit_describer(words: Callable[[Any, Any], str]) -> Words:
     def explain(path: tuple[PathStep, ...], limit: Any, schema: JsonSchema, instance: Any) -> list[Problem]:
         # The words of a mapping's schema say which fields go together; those of a text's schema are about its
         # characters.
         if isinstance(instance, dict) and "x-says" in schema:
-            return _describe_failed_combination(path, limit, schema, instance)
+            return _describe_failed_schema_combination(path, limit, schema, instance)
         return [Problem(path, f"{describe_path(path)} {words(instance, limit)}")]
 
     return explain
 
 
-def _describe_failed_combination(
+def _describe_failed_schema_combination(
     path: tuple[PathStep, ...], _: Any, schema: JsonSchema, instance: Any
 ) -> list[Problem]:
     says = schema.get("x-says")
@@ -154,43 +162,43 @@ def _describe_failed_combination(
 
 KEYWORDS: dict[str, Words] = {
     "type": _describe_type_mismatch,
-    "additionalProperties": _describe_unknown_fields,
-    "required": _describe_missing_fields,
+    "additionalProperties": _describe_unknown_api_fields,
+    "required": _describe_missing_api_fields,
     "enum": _describe_enum_mismatch,
     "const": _describe_const_mismatch,
     "pattern": _describe_pattern_mismatch,
     "format": _describe_pattern_mismatch,
-    "minimum": _build_limit_describer(lambda value, limit: f"is {value}; the least is {limit}"),
-    "maximum": _build_limit_describer(lambda value, limit: f"is {value}; the most is {limit}"),
-    "minLength": _build_limit_describer(
+    "minimum": _build_schema_limit_describer(lambda value, limit: f"is {value}; the least is {limit}"),
+    "maximum": _build_schema_limit_describer(lambda value, limit: f"is {value}; the most is {limit}"),
+    "minLength": _build_schema_limit_describer(
         lambda value, limit: "is empty" if not value else f"is shorter than {limit} characters"
     ),
-    "maxLength": _build_limit_describer(
+    "maxLength": _build_schema_limit_describer(
         lambda value, limit: f"has {len(value)} characters; at most {limit} are allowed"
     ),
-    "minItems": _build_limit_describer(
+    "minItems": _build_schema_limit_describer(
         lambda value, limit: f"has {len(value)} entries; at least {limit} needed"
     ),
-    "maxItems": _build_limit_describer(
+    "maxItems": _build_schema_limit_describer(
         lambda value, limit: f"has {len(value)} entries; at most {limit} are allowed"
     ),
-    "minProperties": _build_limit_describer(
+    "minProperties": _build_schema_limit_describer(
         lambda value, limit: f"has {len(value)} fields; at least {limit} needed"
     ),
-    "maxProperties": _build_limit_describer(
+    "maxProperties": _build_schema_limit_describer(
         lambda value, limit: f"has {len(value)} fields; at most {limit} are allowed"
     ),
-    "uniqueItems": _build_limit_describer(lambda value, limit: "contains the same entry twice"),
+    "uniqueItems": _build_schema_limit_describer(lambda value, limit: "contains the same entry twice"),
 }
 
 
-def describe_violation(
+def describe_api_schema_violation(
     root: JsonSchema, path: tuple[PathStep, ...], schema_path: list[PathStep], instance: Any, kind: Any
 ) -> list[Problem]:
     """Return the problems behind one violation of `root`."""
     key = getattr(kind, "error", None)
     if key is not None:  # propertyNames: the violation is about a key of the mapping, not about the mapping
-        return _describe_invalid_key(root, path, key)
+        return _describe_key_mismatch(root, path, key)
     schema: Any = root
     parents = []
     for step in schema_path[:-1]:
@@ -198,12 +206,14 @@ def describe_violation(
         schema = schema[step]
     for parent, step in zip(parents, schema_path, strict=False):
         if step in COMBINATORS and isinstance(parent, dict) and "x-says" in parent and step != "allOf":
-            return _describe_failed_combination(path, None, parent, instance)
+            return _describe_failed_schema_combination(path, None, parent, instance)
     keyword = str(schema_path[-1])
-    return KEYWORDS.get(keyword, _describe_failed_combination)(path, schema.get(keyword), schema, instance)
+    return KEYWORDS.get(keyword, _describe_failed_schema_combination)(
+        path, schema.get(keyword), schema, instance
+    )
 
 
-def _describe_invalid_key(root: JsonSchema, path: tuple[PathStep, ...], error: Any) -> list[Problem]:
+def _describe_key_mismatch(root: JsonSchema, path: tuple[PathStep, ...], error: Any) -> list[Problem]:
     schema: Any = root
     for step in error.schema_path[:-1]:
         schema = schema[step]
@@ -212,7 +222,7 @@ def _describe_invalid_key(root: JsonSchema, path: tuple[PathStep, ...], error: A
     return [Problem((*path, key), f"{describe_path(path)} has the key {shorten_repr(key)}; expected: {says}")]
 
 
-def describe_repeated_key(
+def describe_repeated_key_in_keyed_list(
     path: tuple[PathStep, ...], names: tuple[str, ...], key: tuple[str, ...], count: int
 ) -> Problem:
     """Return the problem of a keyed list with one key several times."""
@@ -224,7 +234,7 @@ def describe_repeated_key(
 # Objects that cannot be checked.
 
 
-def describe_missing_identity(body: dict[str, Any]) -> list[Problem]:
+def describe_object_without_kind_or_version(body: dict[str, Any]) -> list[Problem]:
     """Return the problems of an object without apiVersion or kind."""
     out = []
     for name in ("apiVersion", "kind"):
@@ -232,7 +242,7 @@ def describe_missing_identity(body: dict[str, Any]) -> list[Problem]:
         if name not in body:
             out.append(Problem((name,), f"required field {name!r} is missing"))
         elif not isinstance(value, str):
-            out.append(Problem((name,), f"{name} is {value_words(value)}; a text is expected"))
+            out.append(Problem((name,), f"{name} is {describe_value_with_type(value)}; a text is expected"))
     return out
 
 
@@ -242,7 +252,7 @@ def describe_missing_component(api_version: str, kind: str, component: str) -> P
     return Problem(("apiVersion",), message, f"state the {component} version in cluster.yaml", SCHEMA_MISSING)
 
 
-def describe_unknown_version(
+def describe_minor_without_api_schema(
     api_version: str, kind: str, component: str, minor: str, known: list[str]
 ) -> Problem:
     """Return the problem of a minor that has no schema here."""
@@ -252,7 +262,7 @@ def describe_unknown_version(
     )
 
 
-def describe_unknown_kind(
+def describe_kind_without_api_schema(
     api_version: str, kind: str, component: str, minor: str, known: Iterable[str]
 ) -> Problem:
     """Return the problem of a kind, or a version of it, that has no schema here."""
@@ -262,7 +272,7 @@ def describe_unknown_kind(
         by = "" if component == "addons" else f" by {component} {minor}"
         message = f"{kind} is not served as {api_version}{by}"
         return Problem(("apiVersion",), message, f"served as: {', '.join(served)}", SCHEMA_MISSING)
-    near = nearest(kind, [name for _, name in pairs])
+    near = find_nearest_api_schema_field(kind, [name for _, name in pairs])
     message = f"{kind} ({api_version}) cannot be checked: no schema for this kind"
     return Problem(("kind",), message, f"did you mean {near!r}?" if near else "", SCHEMA_MISSING)
 
@@ -270,7 +280,7 @@ def describe_unknown_kind(
 # Hints.
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def find_nearest_api_schema_field(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, or None."""
     from difflib import get_close_matches  # 4 ms, and only when something is wrong
 
@@ -285,7 +295,7 @@ def format_options(options: Iterable[Any]) -> str:
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
-def quantity_help(text: str) -> str:
+def suggest_valid_quantity(text: str) -> str:
     """Return what was probably meant by a text that is not a valid quantity."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]i?b?|)\s*", text, re.IGNORECASE)
     if not match:

@@ -55,7 +55,7 @@ class TopologyRequest:
         return all(level in levels for level in wanted)
 
 
-def parse_topology_request(annotations: Mapping[str, str], kueue: KueueLine) -> TopologyRequest | None:
+def parse_topology_annotations(annotations: Mapping[str, str], kueue: KueueLine) -> TopologyRequest | None:
     """Parse the request of a valid pod template; return None if it requests nothing."""
     required, preferred = annotations.get(REQUIRED, ""), annotations.get(PREFERRED, "")
     free = None

@@ -104,7 +104,7 @@ class WorkloadAssignment:
         return "; ".join(said)
 
 
-def record_attempt(found: PodSetChoice, flavor: str, mode: FlavorMode, why: str) -> None:
+def record_tried_flavor_of_pod_set(found: PodSetChoice, flavor: str, mode: FlavorMode, why: str) -> None:
     """Record a flavor that was tried, with the worst mode and reason of several tries."""
     known = found.attempts.get(flavor)
     found.attempts[flavor] = (
@@ -117,7 +117,7 @@ def choose_worse_reason(one: str, other: str) -> str:
     return one if REASON_SEVERITY[one] >= REASON_SEVERITY[other] else other
 
 
-def group_pod_sets(wanted: Sequence[PodSetRequest]) -> list[list[tuple[int, PodSetRequest]]]:
+def group_pod_sets_by_group_name(wanted: Sequence[PodSetRequest]) -> list[list[tuple[int, PodSetRequest]]]:
     """Group the pod sets by group name, with their indices."""
     groups: dict[str, list[tuple[int, PodSetRequest]]] = {}
     for at, one in enumerate(wanted):
@@ -126,7 +126,7 @@ def group_pod_sets(wanted: Sequence[PodSetRequest]) -> list[list[tuple[int, PodS
     return list(groups.values())
 
 
-def find_no_fit_reason(queue: QueueState, assignment: WorkloadAssignment) -> str:
+def find_workload_no_fit_reason(queue: QueueState, assignment: WorkloadAssignment) -> str:
     """Return the reason of a workload that fits nowhere (resolveNoFitReason, v0.19.2).
 
     Where Kueue has none, return `Misconfigured` for an error, else `NoMatchingFlavor`.

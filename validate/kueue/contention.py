@@ -24,12 +24,12 @@ from gangplan.validate.apiserver.labels import has_all_labels
 from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import AdmissionVerdict, verdict_of
 from gangplan.validate.kueue.matching import find_untolerated_taint
-from gangplan.validate.kueue.places import find_queue_place
-from gangplan.validate.kueue.request import RunRequest, request_of
-from gangplan.validate.kueue.requests import adjust_pod_spec, requests_of
+from gangplan.validate.kueue.places import find_admission_place_of_run
+from gangplan.validate.kueue.request import RunRequest, build_run_request
+from gangplan.validate.kueue.requests import adjust_workload_pod_spec, requests_of
 from gangplan.validate.kueue.solver import find_idle_verdict
 from gangplan.validate.kueue.standing import read_kueue_world
-from gangplan.validate.memo import Memo, digest_plain_data
+from gangplan.validate.memo import Memo, digest_memo_key
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, NodeGroup, World, find_pod_templates
 
@@ -39,7 +39,7 @@ DIRECTORY, RESUME = "CHECKPOINT_DIR", "CHECKPOINT_RESUME"
 CHECKPOINT_HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program starts"
 
 
-def can_resume(bodies: Sequence[Body]) -> bool:
+def can_preempted_run_resume(bodies: Sequence[Body]) -> bool:
     """Return whether a restarted run resumes: a container gets CHECKPOINT_DIR and CHECKPOINT_RESUME=true."""
     for body in bodies:
         for _, template in find_pod_templates(body):
@@ -50,7 +50,7 @@ def can_resume(bodies: Sequence[Body]) -> bool:
     return False
 
 
-def priority_of(world: World, request: RunRequest) -> int:
+def find_workload_priority_of_run(world: World, request: RunRequest) -> int:
     """Return the priority of a run: from its WorkloadPriorityClass, else its pods' PriorityClass, else 0.
 
     Source: Kueue v0.19.2 pkg/util/priority, pkg/controller/jobframework/reconciler.go.
@@ -67,27 +67,31 @@ def priority_of(world: World, request: RunRequest) -> int:
     return int(own["value"]) if own else 0
 
 
-def prove_resumable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def prove_preempted_run_resumes(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Report a run without a checkpoint that may be preempted, as it borrows or has the lowest priority."""
     found = job_of(run.bodies)
-    if found is None or can_resume(run.bodies):
+    if found is None or can_preempted_run_resume(run.bodies):
         return
     verdict = verdict_of(world, run)
     if verdict.outcome != "admit" or not verdict.queue:
         return
-    mine = priority_of(world, run.once(request_of, world))
-    owner = _describe_quota_owners(world, verdict, mine)
+    mine = find_workload_priority_of_run(world, run.once(build_run_request, world))
+    owner = _describe_owners_of_borrowed_quota(world, verdict, mine)
     if owner:
-        yield found[0], _report_reclaimable_borrowing(verdict, owner)
+        yield found[0], _report_reclaimable_borrowed_quota(verdict, owner)
         return
     # A team's default is not the run's choice, so it is not reported for each run.
     origin = run.unit.job.origins.get("priority")
-    above = _list_higher_priorities(world, verdict.queue, mine) if origin and origin.layer == "spec" else ""
+    above = (
+        _list_higher_workload_priorities(world, verdict.queue, mine)
+        if origin and origin.layer == "spec"
+        else ""
+    )
     if above:
-        yield found[0], _report_priority_preemption(above)
+        yield found[0], _report_preemption_by_priority(above)
 
 
-def _report_reclaimable_borrowing(verdict: AdmissionVerdict, owner: str) -> Problem:
+def _report_reclaimable_borrowed_quota(verdict: AdmissionVerdict, owner: str) -> Problem:
     """Return the problem that `owner` may take back what the run borrows."""
     (flavor, resource), amount = max(verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item))
     return Problem(
@@ -101,7 +105,7 @@ def _report_reclaimable_borrowing(verdict: AdmissionVerdict, owner: str) -> Prob
     )
 
 
-def _report_priority_preemption(above: str) -> Problem:
+def _report_preemption_by_priority(above: str) -> Problem:
     """Return the problem that runs of the same queue with these priorities preempt the run."""
     return Problem(
         ("metadata", "labels", PRIORITY),
@@ -124,7 +128,7 @@ def _list_priority_values(world: World) -> list[tuple[int, str]]:
     return sorted((int(body["value"]), body["metadata"]["name"]) for body in classes)
 
 
-def _describe_quota_owners(world: World, verdict: AdmissionVerdict, mine: int) -> str:
+def _describe_owners_of_borrowed_quota(world: World, verdict: AdmissionVerdict, mine: int) -> str:
     """Name the queues that own what the run borrows and may take it back; "" without any."""
     if not verdict.borrowed:
         return ""
@@ -138,7 +142,7 @@ def _describe_quota_owners(world: World, verdict: AdmissionVerdict, mine: int) -
     return " or ".join(f"queue {name}" for name in first)
 
 
-def _list_higher_priorities(world: World, queue: str, mine: int) -> str:
+def _list_higher_workload_priorities(world: World, queue: str, mine: int) -> str:
     """List the higher priority classes if the run has the lowest one and its queue preempts by priority."""
     if _read_preemption_rules(world, queue).within == NEVER:
         return ""
@@ -196,7 +200,9 @@ def _build_shared_amounts(items: _Items) -> Mapping[Any, Fraction]:
 
 def sum_run_demand(world: World, bodies: Sequence[Body]) -> RunDemand | None:
     """Summarise the demand of a run; return None if it has no pods or can never run."""
-    return summarise_demand(world, request_of(world, bodies), can_resume(bodies))
+    return summarise_demand_of_queued_run(
+        world, build_run_request(world, bodies), can_preempted_run_resume(bodies)
+    )
 
 
 class _Demands:
@@ -207,20 +213,24 @@ class _Demands:
         self.of_places: Memo[RunDemand | None] = Memo()
 
 
-def summarise_demand(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+def summarise_demand_of_queued_run(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
     """Summarise the demand of a request; equal requests share one object."""
     key = request.key and request.key + bytes([resumes])
     return world.once(_Demands).of_runs.answer(
-        key, lambda: _share_demand_across_queues(world, request, resumes)
+        key, lambda: _summarise_demand_by_equivalent_queue(world, request, resumes)
     )
 
 
-def _share_demand_across_queues(world: World, request: RunRequest, resumes: bool) -> RunDemand | None:
+def _summarise_demand_by_equivalent_queue(
+    world: World, request: RunRequest, resumes: bool
+) -> RunDemand | None:
     """Summarise the demand, reusing the answer for an equivalent queue."""
-    place = find_queue_place(world, request)
+    place = find_admission_place_of_run(world, request)
     if place is None:
         return summed_up(world, request, resumes)
-    key = digest_plain_data(request.pods_key, place.kind, resumes, priority_of(world, request))
+    key = digest_memo_key(
+        request.pods_key, place.kind, resumes, find_workload_priority_of_run(world, request)
+    )
     demand = world.once(_Demands).of_places.answer(key, lambda: summed_up(world, request, resumes))
     is_other = demand is not None and demand.queue not in ("", place.queue)
     return replace(demand, queue=place.queue) if demand is not None and is_other else demand
@@ -249,7 +259,7 @@ def summed_up(world: World, request: RunRequest, resumes: bool) -> RunDemand | N
         groups,
         is_gang,
         verdict.queue,
-        priority_of(world, request),
+        find_workload_priority_of_run(world, request),
         resumes,
         _read_preemption_rules(world, verdict.queue).within != NEVER,
         bool(verdict.borrowed),
@@ -269,7 +279,9 @@ def _compute_pod_set_requests(
             one.count,
             {
                 name: convert_from_kueue_count(name, amount)
-                for name, amount in requests_of(adjust_pod_spec(one.spec, ranges, standing.overheads)).items()
+                for name, amount in requests_of(
+                    adjust_workload_pod_spec(one.spec, ranges, standing.overheads)
+                ).items()
             },
         )
         for one in request.pod_sets()

@@ -13,7 +13,11 @@ from dataclasses import field
 from gangplan.kueue.units import KUEUE_PODS
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.labels import find_required_terms, has_all_labels, matches_any_term
+from gangplan.validate.apiserver.labels import (
+    find_required_node_affinity_terms,
+    has_all_labels,
+    matches_any_node_selector_term,
+)
 from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 from gangplan.validate.kueue.matching import find_untolerated_taint
 from gangplan.validate.kueue.model import CountedAmounts
@@ -67,7 +71,7 @@ def add_pod_request(each: CountedAmounts) -> CountedAmounts:
     return {**each, KUEUE_PODS: each.get(KUEUE_PODS, 0) + 1}
 
 
-def fill_domain_counts(
+def fill_topology_domain_counts(
     tree: TopologyTree, shape: PlacedShape, slices: Slices, taken: TakenAmounts
 ) -> ExcludedNodes:
     """Set the counts of every domain and return why nodes were excluded."""
@@ -80,11 +84,13 @@ def fill_domain_counts(
         if tree.is_by_node:
             kind = id(leaf.group)
             if per_leaf or kind not in verdicts:
-                verdicts[kind] = _explain_unfit_node(leaf, shape)
+                verdicts[kind] = _explain_unfit_topology_leaf(leaf, shape)
             if verdicts[kind]:
                 stats.reasons[verdicts[kind]] += 1
                 continue
-        _fill_leaf(leaf, shape, taken.get(leaf_key(tree, leaf)), counts, stats, shared=tree.is_by_node)
+        _fill_topology_leaf_counts(
+            leaf, shape, taken.get(leaf_key(tree, leaf)), counts, stats, shared=tree.is_by_node
+        )
     for root in tree.by_level[0]:
         _sum_topology_domain_counts(root, slices, 0, needs_leader=shape.leader is not None)
     return stats
@@ -93,13 +99,13 @@ def fill_domain_counts(
 def _collect_node_selector_keys(spec: Body) -> set[str]:
     """Return the labels and fields that the pod's selector and affinity use."""
     keys = set(spec.get("nodeSelector") or {})
-    for term in find_required_terms(spec) or ():
+    for term in find_required_node_affinity_terms(spec) or ():
         for entry in [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]:
             keys.add(entry["key"])
     return keys
 
 
-def _explain_unfit_node(leaf: TopologyDomain, shape: PlacedShape) -> str:
+def _explain_unfit_topology_leaf(leaf: TopologyDomain, shape: PlacedShape) -> str:
     """Return why a node takes none of the pods, or ""."""
     group = leaf.group
     taints = (
@@ -111,13 +117,13 @@ def _explain_unfit_node(leaf: TopologyDomain, shape: PlacedShape) -> str:
         return f'taint "{taint["key"]}{value}:{taint["effect"]}"'
     if not has_all_labels(shape.spec.get("nodeSelector") or {}, leaf.labels):
         return "nodeSelector"
-    terms = find_required_terms(shape.spec)
-    if terms is not None and not matches_any_term(terms, leaf.labels, leaf.values[-1]):
+    terms = find_required_node_affinity_terms(shape.spec)
+    if terms is not None and not matches_any_node_selector_term(terms, leaf.labels, leaf.values[-1]):
         return "affinity"
     return ""
 
 
-def _fill_leaf(
+def _fill_topology_leaf_counts(
     leaf: TopologyDomain,
     shape: PlacedShape,
     held: CountedAmounts | None,
@@ -133,20 +139,20 @@ def _fill_leaf(
     if shared and not held:
         kind = id(leaf.group)
         if kind not in counts:
-            counts[kind] = count_in(shape.each, free)
+            counts[kind] = count_pods_fitting_topology_leaf(shape.each, free)
         leaf.pods, limit = counts[kind]
     else:
-        leaf.pods, limit = count_in(shape.each, free)
+        leaf.pods, limit = count_pods_fitting_topology_leaf(shape.each, free)
     if not leaf.pods and limit:
         stats.reasons[f'resource "{limit}"'] += 1
     leaf.pods_led = leaf.pods
-    if shape.leader is not None and count_in(shape.leader, free)[0] > 0:
+    if shape.leader is not None and count_pods_fitting_topology_leaf(shape.leader, free)[0] > 0:
         leaf.leaders = 1
         left = {name: amount - shape.leader.get(name, 0) for name, amount in free.items()}
-        leaf.pods_led = count_in(shape.each, left)[0]
+        leaf.pods_led = count_pods_fitting_topology_leaf(shape.each, left)[0]
 
 
-def count_in(each: CountedAmounts, free: Mapping[str, int]) -> tuple[int, str]:
+def count_pods_fitting_topology_leaf(each: CountedAmounts, free: Mapping[str, int]) -> tuple[int, str]:
     """Return how often a request fits, and the limiting resource (the first by name among equals)."""
     best: tuple[int, str] | None = None
     for name, wanted in each.items():
@@ -187,7 +193,7 @@ def _sum_topology_domain_counts(
     domain.slices, domain.slices_led = count, led_count
 
 
-def add_taken(
+def record_pods_on_topology_leaf(
     tree: TopologyTree, taken: TakenAmounts, leaf: TopologyDomain, each: CountedAmounts, pods: int
 ) -> None:
     """Record pods as placed on a leaf."""

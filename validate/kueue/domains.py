@@ -68,7 +68,7 @@ class StandingFlavor:
     topology: str
 
 
-def read_flavor(body: Body) -> StandingFlavor:
+def read_resource_flavor(body: Body) -> StandingFlavor:
     """Read a ResourceFlavor for the solver."""
     spec = body.get("spec") or {}
     taints, tolerations = tuple(spec.get("nodeTaints") or ()), tuple(spec.get("tolerations") or ())
@@ -88,7 +88,7 @@ class Flavors:
         self, flavors: Sequence[Body], topologies: Sequence[Body], nodes: Sequence[NodeGroup]
     ) -> None:
         """Read objects that fit their schemas."""
-        self._flavors = {one.name: one for one in map(read_flavor, flavors)}
+        self._flavors = {one.name: one for one in map(read_resource_flavor, flavors)}
         self._levels = {
             body["metadata"]["name"]: tuple(level["nodeLabel"] for level in body["spec"]["levels"])
             for body in topologies
@@ -119,7 +119,7 @@ class Flavors:
         return self._trees[name]
 
 
-def node_labels(group: NodeGroup) -> Iterator[dict[str, str]]:
+def iterate_topology_node_labels(group: NodeGroup) -> Iterator[dict[str, str]]:
     """Yield the labels of each node of a group, with numbered domains (`pool-0`, `pool-1`, ...).
 
     A level of unknown size is one domain for the whole group.
@@ -139,7 +139,7 @@ def _build_topology_tree(
     for group in nodes:
         capacity = {resource: convert_to_kueue_count(resource, free) for resource, free in group.free.items()}
         capacity.setdefault(KUEUE_PODS, MOST_PODS)
-        for labels in node_labels(group):
+        for labels in iterate_topology_node_labels(group):
             if any(labels.get(key) != value for key, value in wanted.items()):
                 continue
             if any(level not in labels for level in levels):

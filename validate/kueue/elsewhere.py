@@ -14,7 +14,7 @@ from gangplan.validate.problems import Problem
 _ARE = {"launcher": "the launcher is", "worker": "workers are"}
 
 
-def check_assigned_pool(job: Job, verdict: AdmissionVerdict) -> Iterator[Problem]:
+def check_pool_of_assigned_flavor(job: Job, verdict: AdmissionVerdict) -> Iterator[Problem]:
     """Report the first pod set to which Kueue assigns another flavor than that of its planned pool.
 
     Kueue tries the flavors of a queue in order and takes the first one with room whose node labels do not

@@ -14,7 +14,7 @@ from gangplan.kueue.flavors import (
     WORST_FIT,
     FlavorFit,
     FlavorMode,
-    find_quota_mode,
+    find_flavor_quota_mode,
     is_preferred_flavor,
     should_try_next_flavor,
 )
@@ -30,10 +30,10 @@ from gangplan.validate.kueue.chosen import (
     PodSetRequest,
     WorkloadAssignment,
     choose_worse_reason,
-    group_pod_sets,
-    record_attempt,
+    group_pod_sets_by_group_name,
+    record_tried_flavor_of_pod_set,
 )
-from gangplan.validate.kueue.matching import find_untolerated_taint, fits_flavor
+from gangplan.validate.kueue.matching import find_untolerated_taint, fits_resource_flavor_labels
 from gangplan.validate.kueue.model import (
     EXCEEDS_MAX_QUOTA,
     NO_MATCHING_FLAVOR,
@@ -63,7 +63,7 @@ class Assigner:
         """Assign flavors, or record why not; stop at the first group of pod sets without one."""
         out = WorkloadAssignment()
         covers_pods = self.queue.quotas.group_of(KUEUE_PODS) is not None
-        for members in group_pod_sets(wanted):
+        for members in group_pod_sets_by_group_name(wanted):
             totals = [one.total(covers_pods) for _, one in members]
             requests: CountedAmounts = {}
             for total in totals:
@@ -151,11 +151,11 @@ class Assigner:
             if wrong:
                 reasons.append(wrong)
                 mismatches[flavor] = wrong
-                record_attempt(found, flavor, NO_FIT_MODE, NO_MATCHING_FLAVOR)
+                record_tried_flavor_of_pod_set(found, flavor, NO_FIT_MODE, NO_MATCHING_FLAVOR)
                 continue
             modes, suits, said, why = self._fits(members, flavor, mine, out, shortages)
             reasons += said
-            record_attempt(found, flavor, suits[0], why)
+            record_tried_flavor_of_pod_set(found, flavor, suits[0], why)
             if not should_try_next_flavor(suits, rules):
                 best, best_suits = modes, suits
                 break
@@ -170,7 +170,7 @@ class Assigner:
 
     def _in_order(self, requests: CountedAmounts) -> list[str]:
         """Sort resources as Kueue assigns them: by hash since 0.19 (slice_requests.go), before at random."""
-        return sorted(requests, key=fnv) if self.kueue.orders_by_hash else sorted(requests)
+        return sorted(requests, key=hash_resource_name) if self.kueue.orders_by_hash else sorted(requests)
 
     def _begin(self, at: int, resource: str) -> int:
         known = self.start[at] if at < len(self.start) else {}
@@ -201,7 +201,7 @@ class Assigner:
             if taint:
                 told = f"{{{taint['key']} {taint.get('value') or ''} {taint['effect']} <nil>}}"
                 return f"untolerated taint {told} in flavor {name}"
-            if not fits_flavor(spec, labels, keys):
+            if not fits_resource_flavor_labels(spec, labels, keys):
                 return f"flavor {name} doesn't match node affinity"
         return ""
 
@@ -241,7 +241,9 @@ class Assigner:
             key = flavor, name
             before, asked = out.usage.get(key, 0), requests[name]
             at, most = tree.index[key], tree.most(quotas.name, key)
-            mode, height = find_quota_mode(tree, quotas, at, before + asked, self.standing.setup.fair_sharing)
+            mode, height = find_flavor_quota_mode(
+                tree, quotas, at, before + asked, self.standing.setup.fair_sharing
+            )
             if before + asked > most:
                 said.append(
                     f"insufficient quota for {name} in flavor {flavor}, previously considered podsets"
@@ -268,7 +270,7 @@ class Assigner:
 
 
 @lru_cache(maxsize=256)
-def fnv(name: str) -> int:
+def hash_resource_name(name: str) -> int:
     """Return the 64-bit FNV-1a hash of a text."""
     value = 0xCBF29CE484222325
     for byte in name.encode():

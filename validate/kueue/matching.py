@@ -12,11 +12,11 @@ from gangplan.objects import Body
 from gangplan.validate.apiserver.labels import (
     HARD_EFFECTS,
     LabelMap,
-    find_required_terms,
+    find_required_node_affinity_terms,
     has_all_labels,
-    matches_any_term,
+    matches_any_node_selector_term,
     matches_labels,
-    parse_go_integer,
+    parse_integer_like_api_server,
 )
 
 
@@ -47,9 +47,9 @@ def _can_tolerate_taint(one: Body, taint: Body) -> bool:
         return bool(value == other)
     if operator in ("Lt", "Gt"):
         least, most = (
-            (parse_go_integer(other), parse_go_integer(value))
+            (parse_integer_like_api_server(other), parse_integer_like_api_server(value))
             if operator == "Lt"
-            else (parse_go_integer(value), parse_go_integer(other))
+            else (parse_integer_like_api_server(value), parse_integer_like_api_server(other))
         )
         return least is not None and most is not None and least < most
     return False
@@ -60,15 +60,15 @@ def matches_pod_selector(selector: Body | None, labels: LabelMap) -> bool:
     return selector is not None and matches_labels(selector, labels)
 
 
-def fits_flavor(spec: Body, labels: LabelMap, keys: Collection[str]) -> bool:
+def fits_resource_flavor_labels(spec: Body, labels: LabelMap, keys: Collection[str]) -> bool:
     """Return whether a flavor's labels fit the pod's node selector and required affinity, for `keys` only."""
     selector = {key: value for key, value in (spec.get("nodeSelector") or {}).items() if key in keys}
     if not has_all_labels(selector, labels):
         return False
     terms = []
-    for term in find_required_terms(spec) or ():
+    for term in find_required_node_affinity_terms(spec) or ():
         kept = [entry for entry in term.get("matchExpressions") or () if entry["key"] in keys]
         if not kept:  # terms are alternatives: with one that matches any flavor, only the selector counts
             return True
         terms.append({"matchExpressions": kept})
-    return not terms or matches_any_term(terms, labels, "")
+    return not terms or matches_any_node_selector_term(terms, labels, "")

@@ -22,20 +22,20 @@ from gangplan.validate.apiserver.forms import parse_accepted_amount
 from gangplan.validate.world import World
 
 
-def read_members(bodies: Sequence[Body]) -> list[Member]:
+def read_cohort_members(bodies: Sequence[Body]) -> list[Member]:
     """Read every queue and cohort among objects that fit their schemas; amounts as written, in billionths."""
     return [
-        _parse_quota_member(body, _keep_written_amount)
+        _read_cohort_member_from_object(body, _keep_written_amount)
         for body in bodies
         if body["kind"] in ("ClusterQueue", "Cohort")
     ]
 
 
-def read_quota_setup(world: World) -> QuotaSetup:
+def read_quota_setup_of_cluster(world: World) -> QuotaSetup:
     """Read the queues and cohorts of a cluster, with amounts as Kueue counts them."""
     bodies = (*world.of_kind("ClusterQueue"), *world.of_kind("Cohort"))
     counted = cache(round_to_kueue_count)  # most teams have the same amounts
-    found = [_parse_quota_member(body, counted) for body in bodies]
+    found = [_read_cohort_member_from_object(body, counted) for body in bodies]
     return QuotaSetup(*split_members(found), world.fair_sharing, kueue=read_kueue_line(world) or LATEST_KUEUE)
 
 
@@ -74,7 +74,7 @@ def _collect_quota_amounts(groups: Sequence[Body], name: str, counted: _Counted)
     }
 
 
-def _parse_quota_member(body: Body, counted: _Counted) -> Member:
+def _read_cohort_member_from_object(body: Body, counted: _Counted) -> Member:
     spec = body.get("spec") or {}
     groups = spec.get("resourceGroups") or ()
     parent = spec.get("cohortName" if body["kind"] == "ClusterQueue" else "parentName") or ""

@@ -80,7 +80,7 @@ class AdmissionVerdict:
         return total
 
 
-def count_unplaced_pods(verdict: AdmissionVerdict) -> dict[str, int]:
+def count_pods_kueue_admits_without_node(verdict: AdmissionVerdict) -> dict[str, int]:
     """Return the pods per pod set that Kueue admits but does not place, as they do not fill a slice."""
     found = {}
     for name, places in verdict.placement.items():

@@ -18,7 +18,7 @@ from gangplan.validate.kueue.members import read_kueue_line
 from gangplan.validate.kueue.model import NeverError
 from gangplan.validate.kueue.request import RunRequest
 from gangplan.validate.kueue.standing import KueueWorld, QueueState, read_kueue_world
-from gangplan.validate.memo import Memo, digest_plain_data
+from gangplan.validate.memo import Memo, digest_memo_key
 from gangplan.validate.world import World
 
 
@@ -38,26 +38,26 @@ class _Places:
         self.of_queues: dict[str, bytes | None] = {}
 
 
-def find_queue_place(world: World, request: RunRequest) -> Place | None:
+def find_admission_place_of_run(world: World, request: RunRequest) -> Place | None:
     """Return the place of a run, or None if its queue or namespace is invalid or the request has no key."""
     job, kueue = request.job, read_kueue_line(world)
     if job is None or kueue is None or request.pods_key is None:
         return None
     return world.once(_Places).of_jobs.answer(
-        digest_plain_data(job), lambda: _resolve_queue_place(world, job, kueue)
+        digest_memo_key(job), lambda: _compute_admission_place_of_job(world, job, kueue)
     )
 
 
-def _resolve_queue_place(world: World, job: Body, kueue: KueueLine) -> Place | None:
+def _compute_admission_place_of_job(world: World, job: Body, kueue: KueueLine) -> Place | None:
     standing = read_kueue_world(world)
     metadata = job["metadata"]
     namespace = metadata.get("namespace") or ""
-    local = refusals.find_queue_name(job, standing)
-    if not local or refusals.is_always_refused(job, standing, kueue):
+    local = refusals.find_local_queue_name_of_job(job, standing)
+    if not local or refusals.is_job_always_refused_by_kueue(job, standing, kueue):
         return None
     try:
-        queue = refusals.queue_of(job, local, standing)
-        refusals.check_namespace(job, queue, standing, kueue)
+        queue = refusals.find_cluster_queue_of_local_queue(job, local, standing)
+        refusals.check_namespace_of_queued_run(job, queue, standing, kueue)
     except NeverError:
         return None
     if queue.inactive:
@@ -66,7 +66,7 @@ def _resolve_queue_place(world: World, job: Body, kueue: KueueLine) -> Place | N
     if queue.name not in known:
         known[queue.name] = _digest_queue_state(standing, queue)
     has_priority = bool((metadata.get("labels") or {}).get(refusals.PRIORITY_LABEL))
-    kind = digest_plain_data(job["kind"], has_priority, standing.ranges(namespace).items, known[queue.name])
+    kind = digest_memo_key(job["kind"], has_priority, standing.ranges(namespace).items, known[queue.name])
     return None if kind is None or known[queue.name] is None else Place(queue.name, kind)
 
 
@@ -79,7 +79,7 @@ def _digest_queue_state(standing: KueueWorld, queue: QueueState) -> bytes | None
     tree, own = standing.idle, queue.quotas
     at = tree.numbers[queue.name]
     rows = (tree.nominal, tree.limit, tree.local, tree.subtree, tree.potential)
-    return digest_plain_data(
+    return digest_memo_key(
         tree.parent[at],
         [row[at] for row in rows],
         list(own.nominal.items()),

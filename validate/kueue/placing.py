@@ -15,10 +15,10 @@ from gangplan.validate.kueue.counting import PlacedShape, Slices, TakenAmounts, 
 from gangplan.validate.kueue.domains import TopologyTree
 from gangplan.validate.kueue.model import TOPOLOGY_FAILED
 from gangplan.validate.kueue.standing import KueueWorld, QueueState
-from gangplan.validate.kueue.topology import PlacementError, TopologySearch, place_pod_set
+from gangplan.validate.kueue.topology import PlacementError, TopologySearch, place_pod_set_in_topology
 
 
-def place_pod_sets(
+def place_pod_sets_in_topology(
     standing: KueueWorld, queue: QueueState, kueue: KueueLine, assignment: WorkloadAssignment
 ) -> None:
     """Place every pod set that needs topology placement; record what does not fit in the assignment."""
@@ -38,8 +38,8 @@ def place_pod_sets(
         # Two flavors may share nodes, so both book their pods in one place.
         taken = shared if tree.is_by_node and kueue.shares_nodes else {}
         tolerations = standing.flavors[flavor].tolerations
-        for members in _group_pod_sets(by_flavor[flavor]):
-            if not _place_group(tree, members, tolerations, taken, flavor):
+        for members in _group_pod_sets_for_topology(by_flavor[flavor]):
+            if not _place_pod_set_group_in_topology(tree, members, tolerations, taken, flavor):
                 return  # Kueue reports only one failure
     for one in assignment.chosen:
         if one.places and not one.wanted.placed:
@@ -80,7 +80,7 @@ def _find_only_topology_flavor(
     return "" if one.error else got[0]
 
 
-def _group_pod_sets(chosen: Sequence[PodSetChoice]) -> list[list[PodSetChoice]]:
+def _group_pod_sets_for_topology(chosen: Sequence[PodSetChoice]) -> list[list[PodSetChoice]]:
     groups: dict[str, list[PodSetChoice]] = {}
     for at, one in enumerate(chosen):
         name = one.wanted.topology.group if one.wanted.topology else ""
@@ -88,7 +88,7 @@ def _group_pod_sets(chosen: Sequence[PodSetChoice]) -> list[list[PodSetChoice]]:
     return list(groups.values())
 
 
-def _place_group(
+def _place_pod_set_group_in_topology(
     tree: TopologyTree,
     members: Sequence[PodSetChoice],
     tolerations: tuple[dict[str, object], ...],
@@ -110,7 +110,7 @@ def _place_group(
     )
     try:
         search = _build_topology_search(tree, workers, leader is not None)
-        placed = place_pod_set(tree, search, shape, taken)
+        placed = place_pod_set_in_topology(tree, search, shape, taken)
         workers.places = {leaf.values: pods for leaf, pods, _ in placed if pods}
         if leader is not None:
             leader.places = {leaf.values: pods for leaf, _, pods in placed if pods}
@@ -140,7 +140,9 @@ def _build_topology_search(tree: TopologyTree, one: PodSetChoice, has_leader: bo
         raise PlacementError(f"podset slice topology {slice_key} is above the podset topology {key}")
     free = bool(asked.unconstrained) or bool(layers and not asked.required and not asked.preferred)
     slices = Slices(
-        layers[0][1] if layers else 1, slice_level, _compute_inner_slice_sizes(tree, layers, slice_level)
+        layers[0][1] if layers else 1,
+        slice_level,
+        _compute_inner_topology_slice_sizes(tree, layers, slice_level),
     )
     return TopologySearch(
         one.wanted.pods.count,
@@ -153,7 +155,7 @@ def _build_topology_search(tree: TopologyTree, one: PodSetChoice, has_leader: bo
     )
 
 
-def _compute_inner_slice_sizes(
+def _compute_inner_topology_slice_sizes(
     tree: TopologyTree, layers: Sequence[tuple[str, int]], level: int
 ) -> dict[int, int]:
     """Return the sizes of smaller slices by level (buildSliceSizeAtLevel)."""

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.objects import Body
-from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand_pods
+from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand_run_into_pods
 from gangplan.validate.kueue.model import NO_WORKLOAD, NeverError, PodSet
 from gangplan.validate.world import World
 
 
-def list_pod_sets(bodies: Sequence[Body], world: World) -> list[PodSet]:
+def list_workload_pod_sets(bodies: Sequence[Body], world: World) -> list[PodSet]:
     """Return the pod sets of the run among `bodies`, in the order of Kueue's Workload.
 
     Raises `NeverError` if the runtime does not exist (then the TrainJob itself is refused).
     """
-    return convert_to_pod_sets(expand_for_kueue(bodies, world))
+    return convert_to_pod_sets(expand_run_into_pods_for_kueue(bodies, world))
 
 
-def expand_for_kueue(bodies: Sequence[Body], world: World) -> list[ExpandedPods]:
+def expand_run_into_pods_for_kueue(bodies: Sequence[Body], world: World) -> list[ExpandedPods]:
     """Expand the run into pods. Raises `NeverError` if the runtime does not exist."""
     try:
-        return expand_pods(world, bodies)
+        return expand_run_into_pods(world, bodies)
     except MissingRuntimeError as missing:
         raise NeverError(NO_WORKLOAD, str(missing), missing.kind) from None
 
@@ -31,7 +31,7 @@ def convert_to_pod_sets(pods: Iterable[ExpandedPods]) -> list[PodSet]:
     return [PodSet(one.name.lower(), one.queued, one.template, one.index) for one in pods]
 
 
-def replace_worker_count(job: Body, workers: int) -> Body:
+def replace_mpijob_worker_count(job: Body, workers: int) -> Body:
     """Return an MPIJob with another number of workers, including the launcher if it is one."""
     specs = job["spec"]["mpiReplicaSpecs"]
     if not specs.get("Worker"):

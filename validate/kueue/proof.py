@@ -16,7 +16,7 @@ from gangplan.validate.apiserver.labels import has_all_labels
 from gangplan.validate.expand import job_of
 from gangplan.validate.kueue import queues
 from gangplan.validate.kueue.annotations import SLICE_SIZE
-from gangplan.validate.kueue.elsewhere import check_assigned_pool
+from gangplan.validate.kueue.elsewhere import check_pool_of_assigned_flavor
 from gangplan.validate.kueue.members import read_kueue_line
 from gangplan.validate.kueue.model import (
     EXCEEDS_MAX_QUOTA,
@@ -24,17 +24,17 @@ from gangplan.validate.kueue.model import (
     TOPOLOGY_FAILED,
     AdmissionVerdict,
     Shortage,
-    count_unplaced_pods,
+    count_pods_kueue_admits_without_node,
 )
-from gangplan.validate.kueue.podsets import list_pod_sets, replace_worker_count
+from gangplan.validate.kueue.podsets import list_workload_pod_sets, replace_mpijob_worker_count
 from gangplan.validate.kueue.refusals import QUEUE_NAME_LABEL
 from gangplan.validate.kueue.solver import judge_admission, verdict_of
 from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.validate.problems import Problem
-from gangplan.validate.world import BuiltRun, World, find_asking_field
+from gangplan.validate.world import BuiltRun, World, find_spec_field_asking_for_resource
 
 
-def check_admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_kueue_admission_of_run(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Report a run that is never admitted, or that bypasses the queues of a cluster with Kueue."""
     found = job_of(run.bodies)
     if found is None or read_kueue_line(world) is None:
@@ -42,35 +42,39 @@ def check_admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]
     verdict = verdict_of(world, run)
     if verdict.outcome == "admit":
         if not verdict.queue:
-            yield found[0], _report_missing_queue(world, found[1])
-        for problem in check_assigned_pool(run.unit.job, verdict):
+            yield found[0], _report_run_without_queue_label(world, found[1])
+        for problem in check_pool_of_assigned_flavor(run.unit.job, verdict):
             yield found[0], problem
-        for name, rest in count_unplaced_pods(verdict).items():
+        for name, rest in count_pods_kueue_admits_without_node(verdict).items():
             yield found[0], _report_unplaced_slice_pods(world, run, name, verdict.requests[name][0], rest)
         if run.unit.job.trial is not None:
-            from gangplan.validate.kueue.sweeps import check_sweep_concurrency  # few workspaces have sweeps
+            from gangplan.validate.kueue.sweeps import (
+                check_trials_kueue_admits_at_once,
+            )  # few workspaces have sweeps
 
-            yield from ((found[0], problem) for problem in check_sweep_concurrency(world, run, verdict))
+            yield from (
+                (found[0], problem) for problem in check_trials_kueue_admits_at_once(world, run, verdict)
+            )
         return
-    if _is_told(world, verdict):
+    if _is_cluster_queue_reported(world, verdict):
         return
     # No shortage can be counted for a resource that no flavor of the queue has.
     if verdict.cause not in (EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, TOPOLOGY_FAILED) or (
         verdict.cause == EXCEEDS_MAX_QUOTA and not verdict.shortages
     ):
-        from gangplan.validate.kueue.refused import describe_refusal  # few runs are refused
+        from gangplan.validate.kueue.refused import describe_run_refused_by_kueue  # few runs are refused
 
-        yield describe_refusal(world, run, found[0], verdict)
+        yield describe_run_refused_by_kueue(world, run, found[0], verdict)
         return
-    verdict = aimed(world, run.bodies, verdict)
+    verdict = restrict_verdict_to_selected_flavors(world, run.bodies, verdict)
     field, most = _find_most_admitted_workers(world, run, verdict)
     yield (
         found[0],
         Problem(
             _count_at(found[1]),
-            _describe_admission_failure(world, run, verdict),
-            f"{_describe_smallest_change(world, run, verdict, most)} Kueue would say:"
-            f" {_quote_kueue_message(verdict)}.{_describe_quota_contact(world, verdict)}",
+            _describe_kueue_admission_failure(world, run, verdict),
+            f"{_describe_smallest_change_for_admission(world, run, verdict, most)} Kueue would say:"
+            f" {_quote_kueue_admission_message(verdict)}.{_describe_contact_for_kueue_quota(world, verdict)}",
             OVER_QUOTA
             if verdict.cause == EXCEEDS_MAX_QUOTA
             else NO_FLAVOR
@@ -81,7 +85,7 @@ def check_admission(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]
     )
 
 
-def _describe_quota_contact(world: World, verdict: AdmissionVerdict) -> str:
+def _describe_contact_for_kueue_quota(world: World, verdict: AdmissionVerdict) -> str:
     """Return where to ask for quota, if the cluster's file says so and quota is what is missing."""
     return (
         f" {world.asks_at} is where to ask for more."
@@ -92,7 +96,7 @@ def _describe_quota_contact(world: World, verdict: AdmissionVerdict) -> str:
 
 def _report_unplaced_slice_pods(world: World, run: BuiltRun, name: str, count: int, rest: int) -> Problem:
     """Return the problem of pods beyond the last whole slice: Kueue admits them but never ungates them."""
-    one = next(each for each in list_pod_sets(run.bodies, world) if each.name == name)
+    one = next(each for each in list_workload_pod_sets(run.bodies, world) if each.name == name)
     size = int(one.annotations.get(SLICE_SIZE) or 0)
     slices = f"slices of {size} pods ({SLICE_SIZE})" if size else "slices"
     message = (
@@ -104,7 +108,7 @@ def _report_unplaced_slice_pods(world: World, run: BuiltRun, name: str, count: i
     return Problem(run.unit.job.backend.workers, message, help, NO_TOPOLOGY, field="workers")
 
 
-def _report_missing_queue(world: World, job: Body) -> Problem:
+def _report_run_without_queue_label(world: World, job: Body) -> Problem:
     namespace = job["metadata"].get("namespace") or ""
     names = [body["metadata"]["name"] for body in world.of_kind("LocalQueue", namespace)]
     message = "the run names no queue, so Kueue lets it start at once, outside every quota"
@@ -113,7 +117,7 @@ def _report_missing_queue(world: World, job: Body) -> Problem:
     return Problem(("metadata", "labels", QUEUE_NAME_LABEL), message, help, NOT_QUEUED, field="queue")
 
 
-def _is_told(world: World, verdict: AdmissionVerdict) -> bool:
+def _is_cluster_queue_reported(world: World, verdict: AdmissionVerdict) -> bool:
     """Return whether the queue or an object it refers to has its own finding, which runs do not repeat."""
     if verdict.about != "ClusterQueue" or not verdict.queue:
         return False
@@ -130,12 +134,14 @@ def _build_queue_index(world: World) -> queues.QueueIndex:
     return queues.QueueIndex(world.standing, world.manager.external_checks)
 
 
-def aimed(world: World, bodies: Sequence[Body], verdict: AdmissionVerdict) -> AdmissionVerdict:
+def restrict_verdict_to_selected_flavors(
+    world: World, bodies: Sequence[Body], verdict: AdmissionVerdict
+) -> AdmissionVerdict:
     """Restrict a verdict to the flavors that the pods select by a label, if they select any.
 
     Kueue assigns a flavor without labels to any pod, but such a flavor was not meant.
     """
-    pods = next((one for one in list_pod_sets(bodies, world) if one.name == verdict.failed), None)
+    pods = next((one for one in list_workload_pod_sets(bodies, world) if one.name == verdict.failed), None)
     selector = (pods.spec.get("nodeSelector") or {}) if pods else {}
     meant = {
         body["metadata"]["name"]
@@ -150,16 +156,16 @@ def aimed(world: World, bodies: Sequence[Body], verdict: AdmissionVerdict) -> Ad
     return verdict
 
 
-def _describe_admission_failure(world: World, run: BuiltRun, verdict: AdmissionVerdict) -> str:
+def _describe_kueue_admission_failure(world: World, run: BuiltRun, verdict: AdmissionVerdict) -> str:
     """Return the message; about quota it uses the wording of the founding documents."""
     if verdict.cause == TOPOLOGY_FAILED:
         return "No place in the cluster's topology is large enough."
     if verdict.cause == NO_MATCHING_FLAVOR:
         why = ", ".join(sorted(verdict.mismatches.values()))
         return f"No flavor of queue '{verdict.queue}' takes the run's pods{': ' + why if why else ''}."
-    short = _find_worst_shortage(verdict.shortages)
+    short = _find_worst_quota_shortage(verdict.shortages)
     asked, most = format_amount(short.resource, short.requested), format_amount(short.resource, short.most)
-    where = _describe_pool_quotas(world, run, verdict, short)
+    where = _describe_pool_quotas_for_admission(world, run, verdict, short)
     if is_gpu(short.resource):
         return f"Requested {asked} GPUs, but project quota is {most}. Contact admin or reduce workers.{where}"
     if short.resource == KUEUE_CPU:
@@ -173,12 +179,12 @@ def _describe_admission_failure(world: World, run: BuiltRun, verdict: AdmissionV
     )
 
 
-def _quote_kueue_message(verdict: AdmissionVerdict) -> str:
+def _quote_kueue_admission_message(verdict: AdmissionVerdict) -> str:
     """Quote Kueue's message, only the part about the flavor and resource in question if there are several."""
     words = verdict.cause_message.rstrip(".")
     if not verdict.shortages:
         return words
-    short = _find_worst_shortage(verdict.shortages)
+    short = _find_worst_quota_shortage(verdict.shortages)
     about = re.search(
         rf"insufficient quota for {re.escape(short.resource)} in flavor {re.escape(short.flavor)},"
         r".*? > maximum capacity \([^)]*\)",
@@ -187,7 +193,9 @@ def _quote_kueue_message(verdict: AdmissionVerdict) -> str:
     return about[0] if about else words
 
 
-def _describe_pool_quotas(world: World, run: BuiltRun, verdict: AdmissionVerdict, short: Shortage) -> str:
+def _describe_pool_quotas_for_admission(
+    world: World, run: BuiltRun, verdict: AdmissionVerdict, short: Shortage
+) -> str:
     """Name the pool of the quota and what other pools for workers provide; empty without others.
 
     Kueue takes all resources of a pod set from one flavor, so a run cannot combine the quotas of two pools.
@@ -219,7 +227,7 @@ def find_pool_name(flavor: str) -> str:
     return re.sub(r"-[0-9a-f]{6}$", "", flavor)
 
 
-def _find_worst_shortage(shortages: Sequence[Shortage]) -> Shortage:
+def _find_worst_quota_shortage(shortages: Sequence[Shortage]) -> Shortage:
     """Return the worst shortage: GPUs before cores before memory, in the flavor that has most of it."""
 
     def rank(one: Shortage) -> tuple[int, Fraction]:
@@ -242,8 +250,8 @@ def _find_most_admitted_workers(world: World, run: BuiltRun, verdict: AdmissionV
         return "workers", low
     if verdict.cause == NO_MATCHING_FLAVOR:
         return "nodePool", 0
-    resource = _find_worst_shortage(verdict.shortages).resource if verdict.shortages else ""
-    return find_asking_field(run.unit, resource) if resource else "workers", 0
+    resource = _find_worst_quota_shortage(verdict.shortages).resource if verdict.shortages else ""
+    return find_spec_field_asking_for_resource(run.unit, resource) if resource else "workers", 0
 
 
 def with_workers(bodies: Sequence[Body], workers: int) -> list[Body]:
@@ -256,10 +264,12 @@ def _replace_trainjob_nodes(job: Body, workers: int) -> Body:
     return {**job, "spec": {**job["spec"], "trainer": trainer}}
 
 
-_RESIZED = {TRAINJOB.kind: _replace_trainjob_nodes, MPIJOB.kind: replace_worker_count}
+_RESIZED = {TRAINJOB.kind: _replace_trainjob_nodes, MPIJOB.kind: replace_mpijob_worker_count}
 
 
-def _describe_smallest_change(world: World, run: BuiltRun, verdict: AdmissionVerdict, most: int) -> str:
+def _describe_smallest_change_for_admission(
+    world: World, run: BuiltRun, verdict: AdmissionVerdict, most: int
+) -> str:
     workers = run.unit.layout.workers
     if most:
         return f"Use at most {most} workers (not {workers}): that many are admitted on an idle cluster."
@@ -268,9 +278,9 @@ def _describe_smallest_change(world: World, run: BuiltRun, verdict: AdmissionVer
             return "With concurrentAdmission all pods of a run use one pool: give them one, or remove it."
         return "Choose a node pool that the team has quota on, or correct the queue's flavors in the overlay."
     alone = with_workers(run.bodies, 1)
-    one = aimed(world, alone, judge_admission(world, alone))
+    one = restrict_verdict_to_selected_flavors(world, alone, judge_admission(world, alone))
     if one.shortages:
-        short = _find_worst_shortage(one.shortages)
+        short = _find_worst_quota_shortage(one.shortages)
         pool = find_pool_name(short.flavor)
         if any(group.name == pool and not group.count for group in world.nodes):
             file = f"overlays/{world.cluster}/cluster.yaml"

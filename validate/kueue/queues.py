@@ -11,16 +11,16 @@ from gangplan.kueue.hierarchy import find_cohort_cycle
 from gangplan.objects import Body
 from gangplan.rules.objects import QUEUE_INVALID
 from gangplan.validate.apiserver.forms import FoundProblems, parse_accepted_amount
-from gangplan.validate.kueue.members import parents_of, read_members
+from gangplan.validate.kueue.members import parents_of, read_cohort_members
 from gangplan.validate.problems import Problem
 
 
 def check_queue_alone(body: Body) -> FoundProblems:
     """Check a ClusterQueue, Cohort or ResourceFlavor without the other objects of the cluster."""
     if body["kind"] in ("ClusterQueue", "Cohort"):
-        yield from _check_resource_groups(body)
+        yield from _check_cluster_queue_resource_groups(body)
     if body["kind"] == "ClusterQueue":
-        yield from _check_namespace_selector(body)
+        yield from _check_cluster_queue_namespace_selector(body)
     if body["kind"] == "ResourceFlavor":
         if not body.get("spec"):
             # Applied over a spec with fields it becomes null, which the API server refuses (seen with
@@ -45,7 +45,7 @@ class QueueIndex:
             if body["kind"] == "LocalQueue":
                 namespace = body["metadata"].get("namespace", "")
                 self.queues_of.setdefault(namespace, set()).add(body["spec"].get("clusterQueue", ""))
-        self.members = read_members(bodies)
+        self.members = read_cohort_members(bodies)
         self.parents = parents_of(self.members)
 
     def names(self, kind: str) -> dict[str, Body]:
@@ -57,7 +57,10 @@ def check_queue_references(body: Body, others: QueueIndex) -> list[Problem]:
     """Check an object of the platform or a team against all objects of the cluster (`others`)."""
     kind = body["kind"]
     if kind == "ClusterQueue":
-        return [*_check_cluster_queue_references(body, others), *_check_flavor_label_clashes(body, others)]
+        return [
+            *_check_cluster_queue_references(body, others),
+            *_check_cluster_queue_label_clashes(body, others),
+        ]
     if kind == "Cohort":
         return [*_check_cohort_parents(body, others), *_check_flavor_references(body, others)]
     if kind == "ResourceFlavor":
@@ -65,11 +68,11 @@ def check_queue_references(body: Body, others: QueueIndex) -> list[Problem]:
     if kind == "LocalQueue":
         return [*_check_local_queue_target(body, others)]
     if kind == "AdmissionCheck":
-        return [*_check_admission_parameters(body, others)]
+        return [*_check_admission_check_parameters(body, others)]
     return []
 
 
-def _check_resource_groups(body: Body) -> FoundProblems:
+def _check_cluster_queue_resource_groups(body: Body) -> FoundProblems:
     """Check resource groups by the webhook's rules (clusterqueue_webhook.go, Kueue v0.19.2)."""
     resources: set[str] = set()
     flavors: set[str] = set()
@@ -147,7 +150,7 @@ def _check_flavor_references(body: Body, others: QueueIndex) -> FoundProblems:
                 )
 
 
-def _check_namespace_selector(body: Body) -> FoundProblems:
+def _check_cluster_queue_namespace_selector(body: Body) -> FoundProblems:
     if body["spec"].get("namespaceSelector") is None:
         yield _report_invalid_queue(
             ("spec", "namespaceSelector"),
@@ -155,7 +158,7 @@ def _check_namespace_selector(body: Body) -> FoundProblems:
         )
 
 
-def _check_flavor_label_clashes(body: Body, others: QueueIndex) -> FoundProblems:
+def _check_cluster_queue_label_clashes(body: Body, others: QueueIndex) -> FoundProblems:
     """Check for one label key with two values in flavors of two groups: pods get either, at random."""
     known = others.names("ResourceFlavor")
     seen: dict[tuple[str, int], str] = {}
@@ -231,7 +234,7 @@ def _check_local_queue_target(body: Body, others: QueueIndex) -> FoundProblems:
         )
 
 
-def _check_admission_parameters(body: Body, others: QueueIndex) -> FoundProblems:
+def _check_admission_check_parameters(body: Body, others: QueueIndex) -> FoundProblems:
     parameters = body["spec"].get("parameters")
     if parameters and parameters["name"] not in others.names(parameters["kind"]):
         yield _report_invalid_queue(

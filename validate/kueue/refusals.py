@@ -35,7 +35,7 @@ HINT = (
 )
 
 
-def find_queue_name(job: Body, standing: KueueWorld) -> str:
+def find_local_queue_name_of_job(job: Body, standing: KueueWorld) -> str:
     """Return the LocalQueue of a job: from its label, else `default` if the namespace has one, else ""."""
     labels = job["metadata"].get("labels") or {}
     if QUEUE_NAME_LABEL in labels:
@@ -44,11 +44,13 @@ def find_queue_name(job: Body, standing: KueueWorld) -> str:
     return DEFAULT if standing.find("LocalQueue", DEFAULT, namespace) else ""
 
 
-def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: KueueLine) -> None:
+def check_job_against_kueue_webhooks(
+    job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: KueueLine
+) -> None:
     """Raise `NeverError` if the webhooks refuse the job or Kueue cannot create its Workload."""
     namespace = job["metadata"].get("namespace") or ""
     labels = job["metadata"].get("labels") or {}
-    said = [*_find_job_label_errors(labels), *_find_elastic_job_error(job, kueue)]
+    said = [*_find_kueue_label_errors_of_job(labels), *_find_elastic_job_error(job, kueue)]
     notes = [problem for one in pods for problem in check_topology_annotations(one, kueue)]
     if job["kind"] == TRAINJOB.kind:
         notes = [problem + HINT for problem in notes]
@@ -58,16 +60,16 @@ def check_job(job: Body, pods: Sequence[PodSet], standing: KueueWorld, kueue: Ku
     if namespace in UNMANAGED:
         raise NeverError(NO_WORKLOAD, f"Kueue does not manage jobs in namespace '{namespace}'", "Namespace")
     _raise_first_refusal(_find_workload_errors(pods, kueue))
-    _check_priority(labels, pods, standing)
+    _refuse_workload_of_unknown_priority_class(labels, pods, standing)
     _raise_first_refusal(_find_workload_quota_error(standing, namespace))
 
 
-def is_always_refused(job: Body, standing: KueueWorld, kueue: KueueLine) -> bool:
-    """Return whether `check_job` refuses the job regardless of its pods."""
+def is_job_always_refused_by_kueue(job: Body, standing: KueueWorld, kueue: KueueLine) -> bool:
+    """Return whether `check_job_against_kueue_webhooks` refuses the job regardless of its pods."""
     namespace, labels = job["metadata"].get("namespace") or "", job["metadata"].get("labels") or {}
     name = labels.get(PRIORITY_LABEL)
     return (
-        any(True for _ in _find_job_label_errors(labels))
+        any(True for _ in _find_kueue_label_errors_of_job(labels))
         or any(True for _ in _find_elastic_job_error(job, kueue))
         or namespace in UNMANAGED
         or bool(name and standing.find("WorkloadPriorityClass", name) is None)
@@ -81,7 +83,7 @@ def _raise_first_refusal(said: Iterable[str]) -> None:
         raise NeverError(NO_WORKLOAD, first)
 
 
-def _find_job_label_errors(labels: Body) -> Iterable[str]:
+def _find_kueue_label_errors_of_job(labels: Body) -> Iterable[str]:
     name = str(labels.get(QUEUE_NAME_LABEL, ""))
     if len(name) > 63:
         yield f'metadata.labels: Invalid value: "{name}": must be no more than 63 characters'
@@ -109,13 +111,13 @@ def _find_workload_errors(pods: Sequence[PodSet], kueue: KueueLine) -> Iterable[
     if len(pods) > kueue.most_pod_sets:
         yield f"spec.podSets: Too many: {len(pods)}: must have at most {kueue.most_pod_sets} items"
     for at, one in enumerate(pods):
-        yield from _find_pod_resource_errors(f"spec.podSets[{at}].template.spec", one)
+        yield from _find_pod_set_resource_errors(f"spec.podSets[{at}].template.spec", one)
         for key, value in one.annotations.items():
             if key.startswith("kueue.x-k8s.io/podset-") and key.endswith("-topology") and len(value) > 63:
                 yield f"spec.podSets[{at}].topologyRequest: Too long: may not be more than 63 bytes ({value})"
 
 
-def _find_pod_resource_errors(path: str, pods: PodSet) -> Iterable[str]:
+def _find_pod_set_resource_errors(path: str, pods: PodSet) -> Iterable[str]:
     for kind in ("initContainers", "containers"):
         for number, container in enumerate(pods.spec.get(kind) or ()):
             for side in ("requests", "limits"):
@@ -127,7 +129,9 @@ def _find_pod_resource_errors(path: str, pods: PodSet) -> Iterable[str]:
                         yield f'{at}: Invalid value: "{value}": must be greater than or equal to 0'
 
 
-def _check_priority(labels: Body, pods: Sequence[PodSet], standing: KueueWorld) -> None:
+def _refuse_workload_of_unknown_priority_class(
+    labels: Body, pods: Sequence[PodSet], standing: KueueWorld
+) -> None:
     name = labels.get(PRIORITY_LABEL)
     if name:
         if standing.find("WorkloadPriorityClass", name) is None:
@@ -155,7 +159,7 @@ def _find_workload_quota_error(standing: KueueWorld, namespace: str) -> Iterable
             yield f"exceeded quota: {name}, requested: {key}=1, used: {key}=0, limited: {key}={hard[key]}"
 
 
-def queue_of(job: Body, local: str, standing: KueueWorld) -> QueueState:
+def find_cluster_queue_of_local_queue(job: Body, local: str, standing: KueueWorld) -> QueueState:
     """Return the ClusterQueue of a LocalQueue, active or not. Raises `NeverError` if it does not exist."""
     namespace = job["metadata"].get("namespace") or ""
     body = standing.find("LocalQueue", local, namespace)
@@ -171,7 +175,9 @@ def queue_of(job: Body, local: str, standing: KueueWorld) -> QueueState:
     return queue
 
 
-def check_namespace(job: Body, queue: QueueState, standing: KueueWorld, kueue: KueueLine) -> None:
+def check_namespace_of_queued_run(
+    job: Body, queue: QueueState, standing: KueueWorld, kueue: KueueLine
+) -> None:
     """Raise `NeverError` if the queue does not take runs of the namespace."""
     name = job["metadata"].get("namespace") or ""
     body = standing.find("Namespace", name)

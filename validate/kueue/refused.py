@@ -9,9 +9,9 @@ from gangplan.objects import Body
 from gangplan.rules.admission import NEVER_ADMITTED
 from gangplan.validate.apiserver.forms import parse_accepted_amount
 from gangplan.validate.kueue.model import MISCONFIGURED, AdmissionVerdict
-from gangplan.validate.kueue.podsets import list_pod_sets
+from gangplan.validate.kueue.podsets import list_workload_pod_sets
 from gangplan.validate.kueue.refusals import PRIORITY_LABEL, QUEUE_NAME_LABEL
-from gangplan.validate.kueue.requests import fill_limit_item
+from gangplan.validate.kueue.requests import fill_limit_range_item_defaults
 from gangplan.validate.kueue.standing import read_kueue_world
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, find_pod_templates
@@ -25,14 +25,14 @@ BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
 _CONTAINERS = ("initContainers", "containers")
 
 
-def describe_refusal(
+def describe_run_refused_by_kueue(
     world: World, run: BuiltRun, index: int, verdict: AdmissionVerdict
 ) -> tuple[int, Problem]:
     """Return the problem of a refused run whose TrainJob or MPIJob is at `index`."""
     field, path = BLAMED.get(
-        verdict.about, (_find_spec_field_in_message(world, run, verdict.cause_message), ())
+        verdict.about, (_find_spec_field_for_kueue_refusal(world, run, verdict.cause_message), ())
     )
-    why, help = verdict.cause_message, _describe_refusal_help(verdict)
+    why, help = verdict.cause_message, _suggest_help_for_kueue_refusal(verdict)
     if (
         verdict.cause == MISCONFIGURED
         and not verdict.about
@@ -40,7 +40,7 @@ def describe_refusal(
     ):
         container, why, help = found
         help = f"{help} Kueue would say: {verdict.cause_message}."
-        index, path = _place_of(run, container) or (index, path)
+        index, path = _find_container_place_for_kueue_refusal(run, container) or (index, path)
     return index, Problem(path, f"the run is never admitted: {why}", help, NEVER_ADMITTED, field=field)
 
 
@@ -48,12 +48,12 @@ def _find_limit_range_breach(world: World, run: BuiltRun) -> tuple[Body, str, st
     """Return the first container that breaks a LimitRange, with what is wrong and how to fix it."""
     containers = [
         one
-        for pods in list_pod_sets(run.bodies, world)
+        for pods in list_workload_pod_sets(run.bodies, world)
         for kind in _CONTAINERS
         for one in pods.spec.get(kind) or ()
     ]
     ranges = _list_container_limit_ranges(world, run.unit.job.namespace)
-    for judge in (_explain_default_limit_breach, _explain_limit_bound_breach):  # in Kueue's order
+    for judge in (_explain_limit_range_default_breach, _explain_limit_range_bound_breach):  # in Kueue's order
         for container in containers:
             for one in ranges:
                 if said := judge(container, *one):
@@ -68,7 +68,7 @@ def _list_container_limit_ranges(world: World, namespace: str) -> list[tuple[str
     )
     found: list[tuple[str, Body]] = []
     for body in bodies:
-        for item in map(fill_limit_item, body["spec"].get("limits") or ()):
+        for item in map(fill_limit_range_item_defaults, body["spec"].get("limits") or ()):
             if item["type"] == "Container":
                 known = {resource for _, other in found for resource in other["default"]}
                 default = {name: value for name, value in item["default"].items() if name not in known}
@@ -76,7 +76,7 @@ def _list_container_limit_ranges(world: World, namespace: str) -> list[tuple[str
     return found
 
 
-def _explain_default_limit_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:
+def _explain_limit_range_default_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:
     """Check for a request above the default limit of a container that states no limit."""
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
@@ -98,7 +98,7 @@ def _explain_default_limit_breach(container: Body, name: str, item: Body) -> tup
     return words, f"Write limits: {{{pasted}}} next to its requests."
 
 
-def _explain_limit_bound_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:
+def _explain_limit_range_bound_breach(container: Body, name: str, item: Body) -> tuple[str, str] | None:
     """Check for a request or limit beyond the bounds of a LimitRange."""
     for field, values in (container.get("resources") or {}).items():
         for resource, value in values.items() if field in ("requests", "limits") else ():
@@ -114,7 +114,7 @@ def _explain_limit_bound_breach(container: Body, name: str, item: Body) -> tuple
     return None
 
 
-def _place_of(run: BuiltRun, container: Body) -> tuple[int, FieldPath] | None:
+def _find_container_place_for_kueue_refusal(run: BuiltRun, container: Body) -> tuple[int, FieldPath] | None:
     """Return the place of a container's resources in the run's objects; None if Trainer sets them."""
     for index, body in enumerate(run.bodies):
         for at, template in find_pod_templates(body):
@@ -125,10 +125,10 @@ def _place_of(run: BuiltRun, container: Body) -> tuple[int, FieldPath] | None:
     return None
 
 
-def _find_spec_field_in_message(world: World, run: BuiltRun, message: str) -> str:
+def _find_spec_field_for_kueue_refusal(world: World, run: BuiltRun, message: str) -> str:
     """Return the field of the spec for the pods and resource in Kueue's message, or ""."""
     match = re.search(r'podSets\[([0-9]+)\].*\["?(cpu|memory)"?\]', message)
-    sets = list_pod_sets(run.bodies, world)
+    sets = list_workload_pod_sets(run.bodies, world)
     if match is None or int(match[1]) >= len(sets):
         return ""
     other = next((role for role in run.unit.job.others if role.name == sets[int(match[1])].name), None)
@@ -138,7 +138,7 @@ def _find_spec_field_in_message(world: World, run: BuiltRun, message: str) -> st
     return f"launcher.{match[2]}" if is_launcher else match[2]
 
 
-def _describe_refusal_help(verdict: AdmissionVerdict) -> str:
+def _suggest_help_for_kueue_refusal(verdict: AdmissionVerdict) -> str:
     if verdict.about in ("LocalQueue", "ClusterQueue"):
         return "Ask the platform team: overlays/<cluster>/ and the team's file define the queue."
     if verdict.about:

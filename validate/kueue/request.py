@@ -15,8 +15,8 @@ from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.expand import job_of
 from gangplan.validate.kueue.model import NeverError, PodSet
-from gangplan.validate.kueue.podsets import convert_to_pod_sets, expand_for_kueue
-from gangplan.validate.memo import digest_plain_data
+from gangplan.validate.kueue.podsets import convert_to_pod_sets, expand_run_into_pods_for_kueue
+from gangplan.validate.memo import digest_memo_key
 from gangplan.validate.world import World
 
 LABELS = (
@@ -62,13 +62,16 @@ class RunRequest:
         return self.pods
 
 
-def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
+def build_run_request(world: World, bodies: Sequence[Body]) -> RunRequest:
     """Return the request of the run among `bodies`."""
-    whole = whole_request(world, bodies)
+    whole = build_unreduced_run_request(world, bodies)
     if whole.job is None:
         return whole
     job = whole.job
-    pods = [(one.name, one.count, _reduce_pod_template(one.template), one.index) for one in whole.pods]
+    pods = [
+        (one.name, one.count, _reduce_pod_template_for_admission(one.template), one.index)
+        for one in whole.pods
+    ]
     names_matter = any("labels" in template["metadata"] for _, _, template, _ in pods)
     metadata = job["metadata"]
     kept: Body = {
@@ -82,8 +85,8 @@ def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
     if "namespace" in metadata:
         kept["metadata"]["namespace"] = metadata["namespace"]
     own, pods_key = (
-        digest_plain_data(kept),
-        digest_plain_data(pods, whole.waits, whole.is_gang, whole.refused),
+        digest_memo_key(kept),
+        digest_memo_key(pods, whole.waits, whole.is_gang, whole.refused),
     )
     return RunRequest(
         kept,
@@ -97,7 +100,7 @@ def request_of(world: World, bodies: Sequence[Body]) -> RunRequest:
     )
 
 
-def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
+def build_unreduced_run_request(world: World, bodies: Sequence[Body]) -> RunRequest:
     """Return the request with unreduced objects and without a key; tests compare with it."""
     found = job_of(bodies)
     if found is None:
@@ -106,7 +109,7 @@ def whole_request(world: World, bodies: Sequence[Body]) -> RunRequest:
         body["kind"] == RUNTIME_KIND and bool(body["spec"].get("podGroupPolicy")) for body in bodies
     )
     try:
-        pods = expand_for_kueue(bodies, world)
+        pods = expand_run_into_pods_for_kueue(bodies, world)
     except NeverError as no:
         return RunRequest(found[1], is_gang=is_gang, refused=(no.reason, no.message, no.about, no.detail))
     waits = {one.name.lower(): (one.stage, one.phase) for one in pods}
@@ -117,7 +120,7 @@ def _select_present_fields(all_of_it: Mapping[str, Any], names: Sequence[str]) -
     return {name: all_of_it[name] for name in names if name in all_of_it}
 
 
-def _reduce_pod_template(template: Body) -> Body:
+def _reduce_pod_template_for_admission(template: Body) -> Body:
     """Reduce a pod template to what affects quota or nodes."""
     spec, metadata = template.get("spec") or {}, template.get("metadata") or {}
     kept = _select_present_fields(spec, POD)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gangplan.kueue.counting import transform_requests
+from gangplan.kueue.counting import apply_kueue_resource_transformations
 from gangplan.kueue.units import round_to_kueue_count
 from gangplan.model.manager import ManagerSettings
 from gangplan.model.support import KueueLine
@@ -22,7 +22,7 @@ Nanos = dict[str, int]  # resource -> billionths
 POD_LEVEL = ("cpu", "memory")
 
 
-def adjust_pod_spec(spec: Body, ranges: LimitRanges, overheads: Mapping[str, Body]) -> Body:
+def adjust_workload_pod_spec(spec: Body, ranges: LimitRanges, overheads: Mapping[str, Body]) -> Body:
     """Add overhead, LimitRange defaults and, for missing requests, the limits to a pod's spec.
 
     `overheads` is the overhead of each RuntimeClass.
@@ -54,16 +54,19 @@ def _apply_limit_range_defaults(resources: Body, item: Body) -> Body:
 
 def requests_of(spec: Body) -> CountedAmounts:
     """Return the requests of one pod of an adjusted spec."""
-    return {name: max(0, round_to_kueue_count(name, nano)) for name, nano in _sum_pod_requests(spec).items()}
+    return {
+        name: max(0, round_to_kueue_count(name, nano))
+        for name, nano in _sum_workload_pod_requests(spec).items()
+    }
 
 
 def count_requests(spec: Body, manager: ManagerSettings, kueue: KueueLine) -> CountedAmounts:
     """Return the requests that count against quota, by the settings of Kueue's manager."""
-    found = transform_requests(_sum_pod_requests(spec), manager, kueue)
+    found = apply_kueue_resource_transformations(_sum_workload_pod_requests(spec), manager, kueue)
     return {name: max(0, round_to_kueue_count(name, nano)) for name, nano in found.items()}
 
 
-def _sum_pod_requests(spec: Body) -> Nanos:
+def _sum_workload_pod_requests(spec: Body) -> Nanos:
     """Return the sum of the containers, or the peak of the init containers if larger, plus the overhead."""
     total: Nanos = {}
     for container in spec["containers"]:
@@ -109,7 +112,7 @@ class LimitRanges:
         self.items: dict[str, Body] = {}  # by type
         for body in sorted(bodies, key=lambda one: str(one["metadata"]["name"])):
             for item in body["spec"].get("limits") or ():
-                self._take(fill_limit_item(item))
+                self._take(fill_limit_range_item_defaults(item))
 
     def _take(self, item: Body) -> None:
         known = self.items.setdefault(item["type"], {})
@@ -134,7 +137,7 @@ class LimitRanges:
         return _list_greater_resources(least, amounts)
 
 
-def fill_limit_item(item: Body) -> Body:
+def fill_limit_range_item_defaults(item: Body) -> Body:
     """Add the API server's defaults to a LimitRange item."""
     if item["type"] != "Container":
         return item
@@ -152,14 +155,16 @@ def _list_greater_resources(one: Nanos, other: Nanos) -> list[str]:
     )
 
 
-def check_limit_ranges(pod_sets: Iterable[PodSet], ranges: LimitRanges) -> None:
+def refuse_workload_beyond_limit_ranges(pod_sets: Iterable[PodSet], ranges: LimitRanges) -> None:
     """Raise `NeverError` for requests above limits, else for amounts out of the bounds of the LimitRanges."""
     pods = list(pod_sets)
     _raise_resource_refusal(
         "resources validation failed",
-        [said for at, one in enumerate(pods) for said in _find_requests_above_limits(at, one)],
+        [said for at, one in enumerate(pods) for said in _find_pod_set_requests_above_limits(at, one)],
     )
-    bounds = [said for at, one in enumerate(pods) for said in _find_limit_range_breaches(at, one, ranges)]
+    bounds = [
+        said for at, one in enumerate(pods) for said in _find_pod_set_limit_range_breaches(at, one, ranges)
+    ]
     _raise_resource_refusal("resources didn't satisfy LimitRange constraints", bounds)
 
 
@@ -175,7 +180,7 @@ def _iterate_container_resources(at: int, pods: PodSet) -> Iterable[tuple[str, B
             yield f"spec.podSets[{at}].template.spec.{kind}[{number}]", container["resources"]
 
 
-def _find_requests_above_limits(at: int, pods: PodSet) -> Iterable[str]:
+def _find_pod_set_requests_above_limits(at: int, pods: PodSet) -> Iterable[str]:
     pairs = [*_iterate_container_resources(at, pods)]
     if pods.spec.get("resources"):
         pairs.append((f"spec.podSets[{at}].template.spec.resources", pods.spec["resources"]))
@@ -187,7 +192,7 @@ def _find_requests_above_limits(at: int, pods: PodSet) -> Iterable[str]:
             yield _format_invalid_resources(path, names, "requests must not exceed its limits")
 
 
-def _find_limit_range_breaches(at: int, pods: PodSet, ranges: LimitRanges) -> Iterable[str]:
+def _find_pod_set_limit_range_breaches(at: int, pods: PodSet, ranges: LimitRanges) -> Iterable[str]:
     above, below = (
         "requests must not be above the limitRange max",
         "requests must not be below the limitRange min",
@@ -205,7 +210,7 @@ def _find_limit_range_breaches(at: int, pods: PodSet, ranges: LimitRanges) -> It
         ):
             if names:
                 yield _format_invalid_resources(path, names, words)
-    total = _sum_pod_requests(pods.spec)
+    total = _sum_workload_pod_requests(pods.spec)
     for names, words in ((ranges.above("Pod", total), above), (ranges.below("Pod", total), below)):
         if names:
             yield _format_invalid_resources(f"spec.podSets[{at}].template.spec", names, words)

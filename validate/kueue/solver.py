@@ -13,14 +13,14 @@ from gangplan.model.support import KueueLine
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.kueue import refusals
-from gangplan.validate.kueue.annotations import parse_topology_request
+from gangplan.validate.kueue.annotations import parse_topology_annotations
 from gangplan.validate.kueue.chosen import (
     FIT_MODE,
     NO_FIT_MODE,
     REASON_SEVERITY,
     PodSetRequest,
     WorkloadAssignment,
-    find_no_fit_reason,
+    find_workload_no_fit_reason,
 )
 from gangplan.validate.kueue.flavors import Assigner
 from gangplan.validate.kueue.members import read_kueue_line
@@ -32,12 +32,17 @@ from gangplan.validate.kueue.model import (
     NeverError,
     PodSet,
 )
-from gangplan.validate.kueue.places import find_queue_place
-from gangplan.validate.kueue.placing import place_pod_sets
-from gangplan.validate.kueue.request import RunRequest, request_of
-from gangplan.validate.kueue.requests import adjust_pod_spec, check_limit_ranges, count_requests, requests_of
+from gangplan.validate.kueue.places import find_admission_place_of_run
+from gangplan.validate.kueue.placing import place_pod_sets_in_topology
+from gangplan.validate.kueue.request import RunRequest, build_run_request
+from gangplan.validate.kueue.requests import (
+    adjust_workload_pod_spec,
+    count_requests,
+    refuse_workload_beyond_limit_ranges,
+    requests_of,
+)
 from gangplan.validate.kueue.standing import KueueWorld, QueueState, read_kueue_world
-from gangplan.validate.memo import Memo, digest_plain_data
+from gangplan.validate.memo import Memo, digest_memo_key
 from gangplan.validate.world import BuiltRun, World
 
 
@@ -51,23 +56,25 @@ class _Verdicts:
 
 def verdict_of(world: World, run: BuiltRun) -> AdmissionVerdict:
     """Return the verdict about a built run on an idle cluster."""
-    return find_idle_verdict(world, run.once(request_of, world))
+    return find_idle_verdict(world, run.once(build_run_request, world))
 
 
 def find_idle_verdict(world: World, request: RunRequest) -> AdmissionVerdict:
     """Return the verdict about a request on an idle cluster; equal requests share one verdict."""
     return world.once(_Verdicts).of_runs.answer(
-        request.key, lambda: _share_verdict_across_queues(world, request)
+        request.key, lambda: _judge_admission_by_equivalent_queue(world, request)
     )
 
 
-def _share_verdict_across_queues(world: World, request: RunRequest) -> AdmissionVerdict:
+def _judge_admission_by_equivalent_queue(world: World, request: RunRequest) -> AdmissionVerdict:
     """Return the verdict, reusing the one for an equivalent queue."""
-    place = find_queue_place(world, request)
+    place = find_admission_place_of_run(world, request)
     if place is None:
-        return decide(world, request)
-    key = digest_plain_data(request.pods_key, place.kind)
-    verdict = world.once(_Verdicts).of_places.answer(key, lambda: decide(world, request))
+        return solve_admission_without_cache(world, request)
+    key = digest_memo_key(request.pods_key, place.kind)
+    verdict = world.once(_Verdicts).of_places.answer(
+        key, lambda: solve_admission_without_cache(world, request)
+    )
     is_other = verdict.queue not in ("", place.queue)  # "": refused before a queue was found
     return replace(verdict, queue=place.queue) if is_other else verdict
 
@@ -82,11 +89,17 @@ def judge_admission(
     Topology is judged as if nodes were free, and nothing is preempted. Without Kueue or without a queue, the
     verdict is `admit` with an empty `queue`: nothing holds the run back. Bodies must fit their schemas.
     """
-    request = request_of(world, bodies)
-    return find_idle_verdict(world, request) if usage is None else decide(world, request, usage)
+    request = build_run_request(world, bodies)
+    return (
+        find_idle_verdict(world, request)
+        if usage is None
+        else solve_admission_without_cache(world, request, usage)
+    )
 
 
-def decide(world: World, request: RunRequest, usage: FlavorUsage | None = None) -> AdmissionVerdict:
+def solve_admission_without_cache(
+    world: World, request: RunRequest, usage: FlavorUsage | None = None
+) -> AdmissionVerdict:
     """Compute the verdict about a request without the cache."""
     job, kueue = request.job, read_kueue_line(world)
     if job is None or kueue is None:
@@ -95,22 +108,24 @@ def decide(world: World, request: RunRequest, usage: FlavorUsage | None = None) 
     verdict = AdmissionVerdict("never")
     try:
         pods = request.pod_sets()
-        local = refusals.find_queue_name(job, standing)
+        local = refusals.find_local_queue_name_of_job(job, standing)
         if not local:
             return AdmissionVerdict(
                 "admit",
-                requests=_convert_pod_set_requests(_build_pod_set_requests(pods, job, standing, kueue)),
+                requests=_convert_requests_from_kueue_counts(
+                    _build_pod_set_requests(pods, job, standing, kueue)
+                ),
             )
-        refusals.check_job(job, pods, standing, kueue)
+        refusals.check_job_against_kueue_webhooks(job, pods, standing, kueue)
         wanted = _build_pod_set_requests(pods, job, standing, kueue)
-        verdict = replace(verdict, requests=_convert_pod_set_requests(wanted))
-        queue = refusals.queue_of(job, local, standing)
+        verdict = replace(verdict, requests=_convert_requests_from_kueue_counts(wanted))
+        queue = refusals.find_cluster_queue_of_local_queue(job, local, standing)
         verdict = replace(verdict, queue=queue.name)
         if queue.inactive:
             message = f"ClusterQueue {queue.name} is inactive"
             raise NeverError(SUSPENDED_REASON, message, "ClusterQueue", queue.inactive)
-        refusals.check_namespace(job, queue, standing, kueue)
-        check_limit_ranges(
+        refusals.check_namespace_of_queued_run(job, queue, standing, kueue)
+        refuse_workload_beyond_limit_ranges(
             [one.pods for one in wanted], standing.ranges(job["metadata"].get("namespace") or "")
         )
     except NeverError as no:
@@ -123,7 +138,7 @@ def decide(world: World, request: RunRequest, usage: FlavorUsage | None = None) 
             cause_message=why,
             about=no.about,
         )
-    return _decide_queue_admission(QueuedWorkload(standing, queue, kueue, wanted), verdict, usage)
+    return _judge_admission_of_queued_workload(QueuedWorkload(standing, queue, kueue, wanted), verdict, usage)
 
 
 def _build_pod_set_requests(
@@ -133,18 +148,18 @@ def _build_pod_set_requests(
     ranges, manager = standing.ranges(job["metadata"].get("namespace") or ""), standing.manager
     found = []
     for one in pods:
-        spec = adjust_pod_spec(one.spec, ranges, standing.overheads)
+        spec = adjust_workload_pod_spec(one.spec, ranges, standing.overheads)
         whole = replace(one, template={**one.template, "spec": spec})
         each = placed = requests_of(spec)
         if not manager.counts_as_written:
             each = count_requests(spec, manager, kueue)
             # SinglePodRequests of tas_flavorassigner.go
             placed = placed if kueue.places_as_written else each
-        found.append(PodSetRequest(whole, each, parse_topology_request(one.annotations, kueue), placed))
+        found.append(PodSetRequest(whole, each, parse_topology_annotations(one.annotations, kueue), placed))
     return found
 
 
-def _convert_pod_set_requests(
+def _convert_requests_from_kueue_counts(
     wanted: Sequence[PodSetRequest],
 ) -> dict[str, tuple[int, Mapping[str, Fraction]]]:
     return {
@@ -190,7 +205,7 @@ class QueuedWorkload:
             assigner = Assigner(self.standing, self.queue, tree, self.kueue, start, only)
             assignment = assigner.assign(self.wanted)
             if assignment.mode != NO_FIT_MODE and not assignment.is_cut:
-                place_pod_sets(self.standing, self.queue, self.kueue, assignment)
+                place_pod_sets_in_topology(self.standing, self.queue, self.kueue, assignment)
             made.append(assignment)
             if assignment.mode == FIT_MODE:
                 return made
@@ -201,14 +216,14 @@ class QueuedWorkload:
             seen.add(key)
 
 
-def _decide_queue_admission(
+def _judge_admission_of_queued_workload(
     case: QueuedWorkload, verdict: AdmissionVerdict, usage: FlavorUsage | None
 ) -> AdmissionVerdict:
     tree = case.standing.idle
     made = case.attempts(tree)
     now = made[-1]
     if now.mode != FIT_MODE:
-        told = [(find_no_fit_reason(case.queue, one), one) for one in made]
+        told = [(find_workload_no_fit_reason(case.queue, one), one) for one in made]
         cause, best = min(told, key=lambda pair: REASON_SEVERITY[pair[0]])
         return replace(
             verdict,
@@ -221,7 +236,9 @@ def _decide_queue_admission(
             failed=next(one.wanted.pods.name for one in best.chosen if one.mode == NO_FIT_MODE),
         )
     if usage is not None:
-        tree = tree.loaded({queue: _convert_flavor_usage(flavors) for queue, flavors in usage.items()})
+        tree = tree.loaded(
+            {queue: _convert_usage_to_kueue_counts(flavors) for queue, flavors in usage.items()}
+        )
         now = case.attempts(tree)[-1]
     if now.mode != FIT_MODE:
         return replace(verdict, outcome="queue", reason=WAITING_FOR_QUOTA, message=now.message())
@@ -239,7 +256,9 @@ def _decide_queue_admission(
     return replace(verdict, outcome="admit", assignment=assignment, placement=placement, borrowed=borrowed)
 
 
-def _convert_flavor_usage(flavors: Mapping[str, Mapping[str, Fraction]]) -> dict[FlavorResource, int]:
+def _convert_usage_to_kueue_counts(
+    flavors: Mapping[str, Mapping[str, Fraction]],
+) -> dict[FlavorResource, int]:
     return {
         (flavor, name): convert_to_kueue_count(name, used)
         for flavor, resources in flavors.items()

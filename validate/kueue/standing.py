@@ -14,7 +14,7 @@ from gangplan.kueue.tree import QuotaTree
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.kueue.domains import Flavors
-from gangplan.validate.kueue.members import parents_of, read_quota_setup
+from gangplan.validate.kueue.members import parents_of, read_quota_setup_of_cluster
 from gangplan.validate.kueue.requests import LimitRanges
 from gangplan.validate.world import ObjectIndex, World
 
@@ -45,7 +45,7 @@ class KueueWorld:
     def __init__(self, world: World) -> None:
         """Read everything except the runs. Objects must fit their schemas."""
         self._index, self.manager = world.once(ObjectIndex), world.manager
-        self.setup = read_quota_setup(world)
+        self.setup = read_quota_setup_of_cluster(world)
         self.idle = QuotaTree(self.setup.queues, self.setup.cohorts)
         self._cohorts = parents_of(self.setup.cohorts)
         self.flavors = Flavors(self.all("ResourceFlavor"), self.all("Topology"), world.nodes)

@@ -36,12 +36,14 @@ def _format_concurrent_trials(number: int) -> str:
     return f"{_format_trial_count(number)} {'runs' if number == 1 else 'run'} at once"
 
 
-def check_sweep_concurrency(world: World, run: BuiltRun, verdict: AdmissionVerdict) -> Iterator[Problem]:
+def check_trials_kueue_admits_at_once(
+    world: World, run: BuiltRun, verdict: AdmissionVerdict
+) -> Iterator[Problem]:
     """Report that Kueue would admit more trials at once than maxConcurrent, or fewer than requested."""
     trial = run.unit.job.trial
     if trial is None:
         return
-    most = most_at_once(world, verdict)
+    most = find_most_runs_admitted_by_queue(world, verdict)
     if most is None or most > trial.at_once:
         number = "any number of trials" if most is None else f"as many as {_format_trial_count(most)}"
         message = f"queue '{verdict.queue}' lets {number} run at once, and maxConcurrent is {trial.at_once}"
@@ -51,7 +53,7 @@ def check_sweep_concurrency(world: World, run: BuiltRun, verdict: AdmissionVerdi
         )
         yield Problem(QUEUE, message, help, SWEEP_UNCAPPED, field=FIELD)
         return
-    fits, short = count_runs_at_once(world, verdict)
+    fits, short = count_runs_admitted_at_once(world, verdict)
     wanted = min(trial.at_once, trial.of)
     if fits < wanted:
         flavor, resource = short
@@ -75,7 +77,7 @@ def check_sweep_concurrency(world: World, run: BuiltRun, verdict: AdmissionVerdi
         yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD)
 
 
-def most_at_once(world: World, verdict: AdmissionVerdict) -> int | None:
+def find_most_runs_admitted_by_queue(world: World, verdict: AdmissionVerdict) -> int | None:
     """Return the most runs like this one that its queue ever holds, or None without a bound.
 
     Pods that end before their run free their quota. When another run is admitted, each of the others still
@@ -104,7 +106,7 @@ def most_at_once(world: World, verdict: AdmissionVerdict) -> int | None:
     return min(bounds, default=None)
 
 
-def count_runs_at_once(world: World, verdict: AdmissionVerdict) -> tuple[int, FlavorResource]:
+def count_runs_admitted_at_once(world: World, verdict: AdmissionVerdict) -> tuple[int, FlavorResource]:
     """Return how many runs like this one an idle cluster admits in its flavors, and what runs out first."""
     standing = read_kueue_world(world)
     fits = {

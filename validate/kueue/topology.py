@@ -17,8 +17,8 @@ from gangplan.validate.kueue.counting import (
     PlacedShape,
     Slices,
     TakenAmounts,
-    add_taken,
-    fill_domain_counts,
+    fill_topology_domain_counts,
+    record_pods_on_topology_leaf,
 )
 from gangplan.validate.kueue.domains import TopologyDomain, TopologyTree
 
@@ -44,38 +44,40 @@ class PlacementError(Exception):
         self.message = message
 
 
-def place_pod_set(
+def place_pod_set_in_topology(
     tree: TopologyTree, search: TopologySearch, shape: PlacedShape, taken: TakenAmounts
 ) -> list[tuple[TopologyDomain, int, int]]:
     """Return (leaf, pods, leader pods) and record them in `taken`.
 
     Raises `PlacementError` if they do not fit.
     """
-    stats = fill_domain_counts(tree, shape, search.slices, taken)
+    stats = fill_topology_domain_counts(tree, shape, search.slices, taken)
     level, found = _find_fitting_topology_level(tree, search, search.level, stats)
-    found = _select_fewest_domains(
+    found = _select_fewest_topology_domains(
         found, search, search.count, search.leaders, search.slices.size, in_slices=True
     )
     last = len(tree.levels) - 1
     while level < min(last, search.slices.level):
         below = _sort_topology_domains([child for domain in found for child in domain.children], search)
-        found = _select_fewest_domains(
+        found = _select_fewest_topology_domains(
             below, search, search.count, search.leaders, search.slices.size, in_slices=True
         )
         level += 1
     while level < last:
         size = 1 if level < search.slices.level else search.slices.inner.get(level + 1, 1)
-        found = [leaf for domain in found for leaf in _spread_pods_over_subdomains(domain, search, size)]
+        found = [
+            leaf for domain in found for leaf in _place_pods_in_topology_subdomains(domain, search, size)
+        ]
         level += 1
     placed = [(leaf, leaf.pods, leaf.leaders) for leaf in found]
     for leaf, pods, leaders in placed:
-        add_taken(tree, taken, leaf, shape.each, pods)
+        record_pods_on_topology_leaf(tree, taken, leaf, shape.each, pods)
         if leaders and shape.leader is not None:
-            add_taken(tree, taken, leaf, shape.leader, leaders)
+            record_pods_on_topology_leaf(tree, taken, leaf, shape.leader, leaders)
     return placed
 
 
-def _spread_pods_over_subdomains(
+def _place_pods_in_topology_subdomains(
     domain: TopologyDomain, search: TopologySearch, size: int
 ) -> list[TopologyDomain]:
     """Spread the pods of a domain over the domains below it."""
@@ -83,7 +85,9 @@ def _spread_pods_over_subdomains(
     if size > 1:
         for one in below:
             one.slices, one.slices_led = one.pods // size, one.pods_led // size
-    return _select_fewest_domains(below, search, domain.pods, domain.leaders, size, in_slices=size > 1)
+    return _select_fewest_topology_domains(
+        below, search, domain.pods, domain.leaders, size, in_slices=size > 1
+    )
 
 
 def _sort_topology_domains(domains: Iterable[TopologyDomain], search: TopologySearch) -> list[TopologyDomain]:
@@ -109,7 +113,7 @@ def _find_fitting_topology_level(
     top = domains[0]
     fits = top.slices_led >= count and top.leaders >= search.leaders
     if fits and not search.unconstrained:
-        top = _find_tightest_domain(domains, count, search.leaders, in_slices=True)
+        top = _find_tightest_topology_domain(domains, count, search.leaders, in_slices=True)
     if search.unconstrained:
         for one in domains:
             room = one.slices_led if search.leaders else one.slices
@@ -137,7 +141,7 @@ def _combine_topology_domains(
     stats: ExcludedNodes,
 ) -> list[TopologyDomain]:
     """Return several domains that fit the pods together, those of the leaders first."""
-    domains = _move_leader_domain_first(
+    domains = _put_leader_topology_domain_first(
         domains, search.count, search.leaders, search.slices.size, in_slices=True
     )
     results: list[TopologyDomain] = []
@@ -145,7 +149,7 @@ def _combine_topology_domains(
     while leaders > 0 and at < len(domains) and domains[at].leaders > 0:
         one = domains[at]
         if not search.unconstrained and one.slices_led >= left:
-            one = _find_tightest_domain(domains[at:], left, leaders, in_slices=True)
+            one = _find_tightest_topology_domain(domains[at:], left, leaders, in_slices=True)
         results.append(one)
         leaders -= one.leaders
         left -= one.slices_led
@@ -159,7 +163,7 @@ def _combine_topology_domains(
         if left <= 0:
             break
         if not search.unconstrained and one.slices >= left:
-            one = _find_tightest_domain(rest[at:], left, 0, in_slices=True)
+            one = _find_tightest_topology_domain(rest[at:], left, 0, in_slices=True)
         results.append(one)
         left -= one.slices
     if left > 0:
@@ -167,7 +171,7 @@ def _combine_topology_domains(
     return results
 
 
-def _find_tightest_domain(
+def _find_tightest_topology_domain(
     domains: Sequence[TopologyDomain], needed: int, leaders: int, *, in_slices: bool
 ) -> TopologyDomain:
     """Return the domain with the least sufficient room, or the first if no domain has enough."""
@@ -184,7 +188,7 @@ def _find_tightest_domain(
     return best
 
 
-def _move_leader_domain_first(
+def _put_leader_topology_domain_first(
     domains: list[TopologyDomain], count: int, leaders: int, size: int, *, in_slices: bool
 ) -> list[TopologyDomain]:
     """Move the first domain that takes the leaders and leaves room for the rest to the front (0.19)."""
@@ -199,7 +203,7 @@ def _move_leader_domain_first(
     return domains
 
 
-def _select_fewest_domains(
+def _select_fewest_topology_domains(
     domains: list[TopologyDomain],
     search: TopologySearch,
     count: int,
@@ -209,7 +213,7 @@ def _select_fewest_domains(
     in_slices: bool,
 ) -> list[TopologyDomain]:
     """Return the fewest domains that suffice, with their counts set to what each takes."""
-    domains = _move_leader_domain_first(domains, count, leaders, size, in_slices=in_slices)
+    domains = _put_leader_topology_domain_first(domains, count, leaders, size, in_slices=in_slices)
     result: list[TopologyDomain] = []
     left = count // size if in_slices else count
     unit = size if in_slices else 1
@@ -217,7 +221,7 @@ def _select_fewest_domains(
         if leaders > 0:
             led = one.slices_led if in_slices else one.pods_led
             if not search.unconstrained and led >= left and one.leaders >= leaders:
-                one = _find_tightest_domain(domains[at:], left, leaders, in_slices=in_slices)
+                one = _find_tightest_topology_domain(domains[at:], left, leaders, in_slices=in_slices)
                 led = one.slices_led if in_slices else one.pods_led
             is_last = led >= left and one.leaders >= leaders
             takes, one.leaders = min(led, left), min(one.leaders, leaders)
@@ -225,7 +229,7 @@ def _select_fewest_domains(
         else:
             room = one.slices if in_slices else one.pods
             if not search.unconstrained and room >= left:
-                one = _find_tightest_domain(domains[at:], left, 0, in_slices=in_slices)
+                one = _find_tightest_topology_domain(domains[at:], left, 0, in_slices=in_slices)
                 room = one.slices if in_slices else one.pods
             is_last, takes, one.leaders = room >= left, min(room, left), 0
         one.pods = takes * unit
@@ -242,7 +246,7 @@ def _describe_topology_shortage(
     tree: TopologyTree, search: TopologySearch, level: int, fit: int, count: int, stats: ExcludedNodes
 ) -> str:
     if len(search.layers) > 1:
-        return _describe_layered_shortage(tree, search, level, stats)
+        return _describe_layered_topology_shortage(tree, search, level, stats)
     unit = "pod" if search.slices.size == 1 else "slice"
     if fit == 0:
         said = f"doesn't allow to fit any of {count} {unit}(s)"
@@ -251,7 +255,7 @@ def _describe_topology_shortage(
     return f'topology "{tree.topology}" {said}{stats.text()}'
 
 
-def _describe_layered_shortage(
+def _describe_layered_topology_shortage(
     tree: TopologyTree, search: TopologySearch, level: int, stats: ExcludedNodes
 ) -> str:
     best = min(tree.by_level[level], key=lambda one: (-one.slices, one.values))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.network.beyond import check_beyond_policies
+from gangplan.validate.network.beyond import check_traffic_beyond_network_policies
 from gangplan.validate.network.clean import CleanRuns
-from gangplan.validate.network.closed import check_needed_connections
+from gangplan.validate.network.closed import check_connections_under_network_policies
 from gangplan.validate.network.leaks import check_open_connections
-from gangplan.validate.network.proxied import check_closed_proxies
-from gangplan.validate.network.scene import Scene, scene_of
+from gangplan.validate.network.proxied import check_proxies_pods_cannot_reach
+from gangplan.validate.network.scene import Scene, network_scene_of
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World
 
@@ -28,7 +28,7 @@ def check_reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Probl
     key = clean.key(run)
     if key is None or key in clean.known:
         return
-    scene = scene_of(world, run)
+    scene = network_scene_of(world, run)
     found = [] if scene is None else list(connections(scene))
     if not found and scene is not None and not scene.asked:
         clean.known.add(key)
@@ -37,7 +37,7 @@ def check_reachability(world: World, run: BuiltRun) -> Iterator[tuple[int, Probl
 
 def connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Yield connections that are wrongly closed or open, and traffic that NetworkPolicy does not see."""
-    yield from check_needed_connections(scene)
+    yield from check_connections_under_network_policies(scene)
     yield from check_open_connections(scene)
-    yield from check_beyond_policies(scene)
-    yield from check_closed_proxies(scene)
+    yield from check_traffic_beyond_network_policies(scene)
+    yield from check_proxies_pods_cannot_reach(scene)

@@ -19,7 +19,7 @@ INTERFACES_ANNOTATION = "networking.gke.io/interfaces"
 DEVICE = re.compile(r"(^rdma/|rdma|roce|infiniband|sriov|/efa$|/hca)", re.IGNORECASE)
 
 
-def check_beyond_policies(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def check_traffic_beyond_network_policies(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Yield a problem per role on the node's network, and one for RDMA devices and extra networks."""
     for role in scene.roles:
         if role.name in scene.hosted:
@@ -35,7 +35,9 @@ def check_beyond_policies(scene: Scene) -> Iterator[tuple[int, Problem]]:
                     field="posture",
                 ),
             )
-    found = [(role, path, what) for role in scene.roles for path, what in find_extra_networks(scene, role)]
+    found = [
+        (role, path, what) for role in scene.roles for path, what in find_extra_pod_networks(scene, role)
+    ]
     if found:
         what = ", ".join(dict.fromkeys(words for _, _, words in found))
         titles = " and ".join(dict.fromkeys(role.title for role, _, _ in found))
@@ -66,7 +68,7 @@ def _report_declared_host_network(scene: Scene, role: RolePods) -> Problem:
     )
 
 
-def find_extra_networks(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[PathStep, ...], str]]:
+def find_extra_pod_networks(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[PathStep, ...], str]]:
     """Yield the secondary networks and RDMA devices of a role, each with its path and in words.
 
     Devices are recognised by the names that the run's pool declares, those from a patch by typical names.
@@ -74,7 +76,7 @@ def find_extra_networks(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Pa
     annotations = (role.template.get("metadata") or {}).get("annotations") or {}
     for network in _parse_multus_networks(annotations.get(NETWORKS_ANNOTATION) or ""):
         yield (*role.path, "metadata", "annotations", NETWORKS_ANNOTATION), f"network {network}"
-    for network in _parse_gke_networks(annotations.get(INTERFACES_ANNOTATION) or ""):
+    for network in _parse_extra_gke_pod_networks(annotations.get(INTERFACES_ANNOTATION) or ""):
         yield (*role.path, "metadata", "annotations", INTERFACES_ANNOTATION), f"network {network}"
     declared = scene.run.unit.job.fabric.resources
     for at, container in enumerate(role.template["spec"]["containers"]):
@@ -85,7 +87,7 @@ def find_extra_networks(scene: Scene, role: RolePods) -> Iterator[tuple[tuple[Pa
                 yield (*role.path, "spec", "containers", at, "resources", kind, name), f"device {name}"
 
 
-def _parse_gke_networks(annotation: str) -> list[str]:
+def _parse_extra_gke_pod_networks(annotation: str) -> list[str]:
     """Return the networks in addition to the pod's own, or the annotation itself if it is not valid."""
     try:
         listed = json.loads(annotation or "[]")

@@ -71,7 +71,7 @@ class CleanRuns:
             namespace == dns.namespace,
             None
             if home is None
-            else _select_mentioned_labels({**home, NAMESPACE_NAME_LABEL: namespace}, policies),
+            else _select_labels_network_policies_mention({**home, NAMESPACE_NAME_LABEL: namespace}, policies),
             (dns.namespace, dns.ports, dns.addresses),
             (
                 job.posture,
@@ -101,7 +101,9 @@ class CleanRuns:
 _text = json.JSONEncoder(check_circular=False).encode
 
 
-def _select_mentioned_labels(labels: Mapping[str, str], policies: str) -> list[tuple[str, str | None]]:
+def _select_labels_network_policies_mention(
+    labels: Mapping[str, str], policies: str
+) -> list[tuple[str, str | None]]:
     """Return the labels that policies mention, with their values if policies mention those."""
     return [
         (key, value if f'"{value}"' in policies else OTHER)
@@ -141,13 +143,13 @@ def _collect_template_network_facts(
     """Return what the proof reads of a template."""
     metadata, spec = template.get("metadata") or {}, template["spec"]
     return (
-        _select_mentioned_labels(labels, policies),
+        _select_labels_network_policies_mention(labels, policies),
         [
             (metadata.get("annotations") or {}).get(one)
             for one in (NETWORKS_ANNOTATION, INTERFACES_ANNOTATION)
         ],
         spec.get("hostNetwork"),
-        [_collect_container_facts(one) for one in spec["containers"]],
+        [_collect_container_network_facts(one) for one in spec["containers"]],
         [one.get("ports") for one in _list_sidecar_containers(spec)],
     )
 
@@ -156,7 +158,7 @@ def _list_sidecar_containers(spec: Body) -> Sequence[Body]:
     return [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
 
 
-def _collect_container_facts(one: Body) -> Any:
+def _collect_container_network_facts(one: Body) -> Any:
     """Return ports, proxies and devices of a container."""
     resources = one.get("resources") or {}
     return (

@@ -6,18 +6,25 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 from gangplan.records import dataclass
-from gangplan.validate.network.beyond import find_extra_networks
-from gangplan.validate.network.leaks import find_unasked_addresses, find_unasked_openings
+from gangplan.validate.network.beyond import find_extra_pod_networks
+from gangplan.validate.network.leaks import find_unasked_network_addresses, find_unasked_network_openings
 from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup
-from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region, subtract_region
+from gangplan.validate.network.ranges import (
+    EVERY_PORT,
+    NO_PORT,
+    Addresses,
+    Ports,
+    Region,
+    subtract_network_region,
+)
 from gangplan.validate.network.relation import (
     Grant,
-    find_address_grants,
-    find_closing_policies,
-    find_grants,
+    find_closing_network_policies,
+    find_network_address_grants,
+    find_network_grants,
     find_reachable_ports,
 )
-from gangplan.validate.network.scene import Scene, scene_of
+from gangplan.validate.network.scene import Scene, network_scene_of
 from gangplan.validate.world import BuiltRun, World
 
 # unknown: it depends on labels that only the cluster knows; unseen: no NetworkPolicy applies to it.
@@ -43,9 +50,9 @@ class Flow:
     note: str = ""
 
 
-def list_flows(world: World, run: BuiltRun) -> tuple[Flow, ...]:
+def list_network_flows(world: World, run: BuiltRun) -> tuple[Flow, ...]:
     """Return all rows of a run; () for one without a TrainJob."""
-    scene = scene_of(world, run)
+    scene = network_scene_of(world, run)
     if scene is None:
         return ()
     return (
@@ -54,7 +61,7 @@ def list_flows(world: World, run: BuiltRun) -> tuple[Flow, ...]:
         *_list_declared_egress_flows(scene),
         *_list_node_network_flows(scene),
         *_list_flows_with_outsiders(scene),
-        *_list_flows_beyond_policies(scene),
+        *_list_flows_beyond_network_policies(scene),
     )
 
 
@@ -68,15 +75,15 @@ def _list_flows_between_pods(scene: Scene, one: PodGroup, two: PodGroup, title: 
     sure, maybe = (find_reachable_ports(scene.policies, one, two, sure=sure) for sure in (True, False))
     source, target = (scene.policies.get(pods.namespace, ()) for pods in (one, two))
     if sure:
-        sent = _list_granting_policy_names(find_grants(source, "egress", one, two, sure=True), sure)
-        taken = _list_granting_policy_names(find_grants(target, "ingress", two, one, sure=True), sure)
+        sent = _list_granting_policy_names(find_network_grants(source, "egress", one, two, sure=True), sure)
+        taken = _list_granting_policy_names(find_network_grants(target, "ingress", two, one, sure=True), sure)
         yield Flow(title, two.title, str(sure), "allowed", sent, taken)
     if depends := maybe - sure:
         yield Flow(title, two.title, str(depends), "unknown")
     if rest := EVERY_PORT - maybe:
         out, into = (
-            _list_closing_policy_names(source, "egress", one),
-            _list_closing_policy_names(target, "ingress", two),
+            _list_closing_network_policy_names(source, "egress", one),
+            _list_closing_network_policy_names(target, "ingress", two),
         )
         yield Flow(title, two.title, str(rest), "denied", out, into)
 
@@ -85,11 +92,11 @@ def _list_granting_policy_names(found: Iterable[Grant], ports: Ports) -> tuple[s
     return tuple(dict.fromkeys(one.policy.name for one in found if one.policy and one.ports & ports))
 
 
-def _list_closing_policy_names(
+def _list_closing_network_policy_names(
     policies: Sequence[NetworkPolicy], direction: Direction, *pods: PodGroup
 ) -> tuple[str, ...]:
     """Return the policies that close a direction for all of these pods."""
-    found = [find_closing_policies(policies, direction, one, sure=False) for one in pods]
+    found = [find_closing_network_policies(policies, direction, one, sure=False) for one in pods]
     return tuple(one.name for one in found[0] if all(one in others for others in found[1:]))
 
 
@@ -113,14 +120,14 @@ def _list_dns_flows(scene: Scene) -> Iterator[Flow]:
     def ask(pods: PodGroup) -> tuple[Ports, tuple[str, ...]]:
         reached = find_reachable_ports(scene.policies, pods, scene.dns) & scene.dns_ports
         return reached, _list_granting_policy_names(
-            find_grants(scene.own, "egress", pods, scene.dns, sure=True), reached
+            find_network_grants(scene.own, "egress", pods, scene.dns, sure=True), reached
         )
 
     for title, group, (reached, sent) in _group_pods_by_answer(scene, ask):
         if reached:
             yield Flow(title, scene.dns.title, str(reached), "allowed", sent)
         if lacks := scene.dns_ports - reached:
-            closed = _list_closing_policy_names(scene.own, "egress", *group)
+            closed = _list_closing_network_policy_names(scene.own, "egress", *group)
             yield Flow(title, scene.dns.title, str(lacks), "denied", closed)
 
 
@@ -130,8 +137,8 @@ def _list_declared_egress_flows(scene: Scene) -> Iterator[Flow]:
         one: Region = ((addresses, ports),)
 
         def ask(pods: PodGroup, wanted: Region = one) -> tuple[Region, tuple[str, ...]]:
-            found = list(find_address_grants(scene.own, "egress", pods, sure=True))
-            lacks = subtract_region(wanted, tuple((inside, grant.ports) for inside, grant in found))
+            found = list(find_network_address_grants(scene.own, "egress", pods, sure=True))
+            lacks = subtract_network_region(wanted, tuple((inside, grant.ports) for inside, grant in found))
             useful = (grant for inside, grant in found if inside & wanted[0][0])
             return lacks, _list_granting_policy_names(useful, wanted[0][1])
 
@@ -139,7 +146,7 @@ def _list_declared_egress_flows(scene: Scene) -> Iterator[Flow]:
             if lacks != one:
                 yield Flow(title, f"{name} ({addresses})", str(ports), "allowed", sent)
             for missing, closed in lacks:
-                by = _list_closing_policy_names(scene.own, "egress", *group)
+                by = _list_closing_network_policy_names(scene.own, "egress", *group)
                 yield Flow(title, f"{name} ({missing})", str(closed), "denied", by)
 
 
@@ -161,8 +168,8 @@ def _build_address_question(
     """Return a function for what a pod lacks of some addresses, and the policies that open them."""
 
     def ask(pods: PodGroup) -> tuple[Region, tuple[str, ...]]:
-        found = list(find_address_grants(scene.own, direction, pods, sure=True))
-        lacks = subtract_region(
+        found = list(find_network_address_grants(scene.own, direction, pods, sure=True))
+        lacks = subtract_network_region(
             ((addresses, ports),), tuple((inside, grant.ports) for inside, grant in found)
         )
         return lacks, _list_granting_policy_names(
@@ -182,10 +189,12 @@ def _list_flows_with_outsiders(scene: Scene) -> Iterator[Flow]:
 
 def _list_stranger_pod_flows(scene: Scene, direction: Direction, stranger: PodGroup) -> Iterator[Flow]:
     def ask(pods: PodGroup) -> tuple[Ports, tuple[str, ...]]:
-        found = list(find_unasked_openings(scene, pods, direction, stranger))
+        found = list(find_unasked_network_openings(scene, pods, direction, stranger))
         if found and stranger is scene.others:
             found = [
-                one for part in scene.each for one in find_unasked_openings(scene, pods, direction, part)
+                one
+                for part in scene.each
+                for one in find_unasked_network_openings(scene, pods, direction, part)
             ]
         return _merge_granted_ports(found), _list_granting_policy_names(found, EVERY_PORT)
 
@@ -200,13 +209,13 @@ def _list_stranger_pod_flows(scene: Scene, direction: Direction, stranger: PodGr
                 beside,
                 rest,
                 "denied",
-                _list_closing_policy_names(scene.own, direction, *group),
+                _list_closing_network_policy_names(scene.own, direction, *group),
             )
 
 
 def _list_other_address_flows(scene: Scene, direction: Direction) -> Iterator[Flow]:
     def ask(pods: PodGroup) -> tuple[Region, tuple[str, ...]]:
-        found = list(find_unasked_addresses(scene, pods, direction))
+        found = list(find_unasked_network_addresses(scene, pods, direction))
         region = tuple(part for rest, _ in found for part in rest)
         return region, _list_granting_policy_names((one for _, one in found), EVERY_PORT)
 
@@ -222,7 +231,7 @@ def _list_other_address_flows(scene: Scene, direction: Direction) -> Iterator[Fl
                 other,
                 EVERY_PORT,
                 "denied",
-                _list_closing_policy_names(scene.own, direction, *group),
+                _list_closing_network_policy_names(scene.own, direction, *group),
             )
 
 
@@ -242,13 +251,13 @@ def _merge_granted_ports(found: Iterable[Grant]) -> Ports:
     return total
 
 
-def _list_flows_beyond_policies(scene: Scene) -> Iterator[Flow]:
+def _list_flows_beyond_network_policies(scene: Scene) -> Iterator[Flow]:
     note = "probes of the kubelet: NetworkPolicy never closes a pod to its own node"
     yield Flow("the pod's own node", EVERYONE, "every port", "allowed", note=note)
     for role in scene.roles:
         if role.template["spec"].get("hostNetwork"):
             note = "hostNetwork: no NetworkPolicy applies"
             yield Flow(role.title, "anyone", "every port", "unseen", note=note)
-        for _, what in find_extra_networks(scene, role):
+        for _, what in find_extra_pod_networks(scene, role):
             note = "NetworkPolicy does not see this traffic"
             yield Flow(role.title, what, "all", "unseen", note=note)

@@ -59,7 +59,7 @@ def build_label_values(*values: str) -> LabelValues:
     return LabelValues(frozenset(values))
 
 
-def parse_selector(body: Body | None) -> Selector:
+def parse_label_selector(body: Body | None) -> Selector:
     """Return the selector of a LabelSelector that fits its schema; an empty one selects everything.
 
     Operators as in apimachinery pkg/labels (v0.34): NotIn also selects objects without the label.
@@ -138,7 +138,7 @@ def build_exact_labels(labels: Mapping[str, str]) -> PartialLabels:
 ANY_LABELS = PartialLabels(rest=ANYTHING)
 
 
-def format_selector(asked: Selector) -> str:
+def format_label_selector(asked: Selector) -> str:
     """Format a selector: `app=web, tier in (a, b), !old`; "" for everything."""
     parts = []
     for key, wanted in sorted(asked.items()):

@@ -11,16 +11,16 @@ from dataclasses import field
 
 from gangplan.records import dataclass
 from gangplan.rules.network import NETWORK_OPEN
-from gangplan.validate.network.labels import build_label_values, format_selector
+from gangplan.validate.network.labels import build_label_values, format_label_selector
 from gangplan.validate.network.policy import DIRECTIONS, Direction, NetworkPolicy, PodGroup, PolicyPeer
-from gangplan.validate.network.ranges import NO_PORT, Ports, Region, subtract_region
+from gangplan.validate.network.ranges import NO_PORT, Ports, Region, subtract_network_region
 from gangplan.validate.network.relation import (
     NAMESPACE_NAME_LABEL,
     Grant,
     Opening,
-    find_address_grants,
-    find_grants,
-    find_openings,
+    find_network_address_grants,
+    find_network_grants,
+    find_network_openings,
     find_reachable_ports,
 )
 from gangplan.validate.network.scene import Scene
@@ -52,18 +52,18 @@ def check_open_connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
     leaks: dict[Key, Leak] = {}
     for pods in scene.pods:
         for direction in DIRECTIONS:
-            _collect_leaks_to_pods(scene, pods, direction, leaks)
-            _collect_leaks_to_addresses(scene, pods, direction, leaks)
+            _collect_network_leaks_to_pods(scene, pods, direction, leaks)
+            _collect_network_leaks_to_addresses(scene, pods, direction, leaks)
     for key, leak in sorted(leaks.items(), key=lambda item: item[0]):
         yield key[0], _report_network_leak(key, leak, scene)
-    yield from _check_posture_inside_run(scene)
+    yield from _check_network_posture_inside_run(scene)
 
 
-def find_unasked_openings(
+def find_unasked_network_openings(
     scene: Scene, pods: PodGroup, direction: Direction, stranger: PodGroup
 ) -> Iterator[Grant]:
     """Yield what the policies of `pods` open to other pods, without the DNS that they may use."""
-    for opening in find_openings(scene.own, direction, pods, stranger):
+    for opening in find_network_openings(scene.own, direction, pods, stranger):
         ports = _subtract_dns_ports(scene, opening) if direction == "egress" else opening.grant.ports
         if ports:
             yield Grant(ports, opening.grant.policy, opening.grant.rule)
@@ -80,20 +80,22 @@ def _subtract_dns_ports(scene: Scene, opening: Opening) -> Ports:
     return ports - scene.dns_ports
 
 
-def _collect_leaks_to_pods(
+def _collect_network_leaks_to_pods(
     scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]
 ) -> None:
-    for grant in find_unasked_openings(scene, pods, direction, scene.beside):
+    for grant in find_unasked_network_openings(scene, pods, direction, scene.beside):
         _find_or_add_leak(scene, pods, direction, grant, leaks).add(
             pods.title, scene.beside.title, grant.ports
         )
-    if not any(True for _ in find_unasked_openings(scene, pods, direction, scene.others)):
+    if not any(True for _ in find_unasked_network_openings(scene, pods, direction, scene.others)):
         return
     open_to: dict[Key, list[tuple[PodGroup, Grant]]] = {}
     each = scene.each
     for stranger in each:
-        for grant in find_unasked_openings(scene, pods, direction, stranger):
-            open_to.setdefault(_build_leak_key(scene, pods, direction, grant), []).append((stranger, grant))
+        for grant in find_unasked_network_openings(scene, pods, direction, stranger):
+            open_to.setdefault(_build_network_leak_key(scene, pods, direction, grant), []).append(
+                (stranger, grant)
+            )
     for found in open_to.values():
         titles = list(dict.fromkeys(stranger.title for stranger, _ in found))
         if len(titles) == len(each):
@@ -103,15 +105,15 @@ def _collect_leaks_to_pods(
                 _find_or_add_leak(scene, pods, direction, grant, leaks).add(pods.title, title, grant.ports)
 
 
-def _collect_leaks_to_addresses(
+def _collect_network_leaks_to_addresses(
     scene: Scene, pods: PodGroup, direction: Direction, leaks: dict[Key, Leak]
 ) -> None:
-    for rest, grant in find_unasked_addresses(scene, pods, direction):
+    for rest, grant in find_unasked_network_addresses(scene, pods, direction):
         for addresses, ports in rest[:MOST]:
             _find_or_add_leak(scene, pods, direction, grant, leaks).add(pods.title, str(addresses), ports)
 
 
-def find_unasked_addresses(
+def find_unasked_network_addresses(
     scene: Scene, pods: PodGroup, direction: Direction
 ) -> Iterator[tuple[Region, Grant]]:
     """Yield open addresses that are neither declared nor the cluster's DNS; for ingress, none are declared.
@@ -120,12 +122,12 @@ def find_unasked_addresses(
     """
     declared = (*scene.declared, *scene.dns_region) if direction == "egress" else ()
     declared = (*declared, *scene.nodes(direction))
-    for addresses, grant in find_address_grants(scene.own, direction, pods, sure=False):
-        if rest := subtract_region(((addresses, grant.ports),), declared):
+    for addresses, grant in find_network_address_grants(scene.own, direction, pods, sure=False):
+        if rest := subtract_network_region(((addresses, grant.ports),), declared):
             yield rest, grant
 
 
-def _build_leak_key(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant) -> Key:
+def _build_network_leak_key(scene: Scene, pods: PodGroup, direction: Direction, grant: Grant) -> Key:
     if grant.policy is None or grant.rule is None:
         own = [one.index for one in scene.own if one.index >= 0 and pods.labels.always(one.selects)]
         return (own[0] if own else scene.train_job, direction, "", -1)
@@ -136,7 +138,7 @@ def _build_leak_key(scene: Scene, pods: PodGroup, direction: Direction, grant: G
 def _find_or_add_leak(
     scene: Scene, pods: PodGroup, direction: Direction, grant: Grant, leaks: dict[Key, Leak]
 ) -> Leak:
-    return leaks.setdefault(_build_leak_key(scene, pods, direction, grant), Leak())
+    return leaks.setdefault(_build_network_leak_key(scene, pods, direction, grant), Leak())
 
 
 def _report_network_leak(key: Key, leak: Leak, scene: Scene) -> Problem:
@@ -151,7 +153,7 @@ def _report_network_leak(key: Key, leak: Leak, scene: Scene) -> Problem:
         fix = f"Add {direction.capitalize()} to policyTypes of a policy that selects them."
         path = ("spec", "policyTypes") if index != scene.train_job else ()
     else:
-        peers = _describe_rule_peers(scene, key)
+        peers = _describe_network_rule_peers(scene, key)
         cause = f"{direction} rule {rule + 1} of NetworkPolicy '{name}' opens it{peers}"
         fix = "Narrow that rule to pods of the run" + (
             ", the cluster's DNS or declared egress." if direction == "egress" else "."
@@ -163,7 +165,7 @@ def _report_network_leak(key: Key, leak: Leak, scene: Scene) -> Problem:
     )
 
 
-def _describe_rule_peers(scene: Scene, key: Key) -> str:
+def _describe_network_rule_peers(scene: Scene, key: Key) -> str:
     """Describe the pods that a rule names, if it restricts them."""
     index, direction, name, at = key
     for one in scene.own:
@@ -176,13 +178,13 @@ def _describe_rule_peers(scene: Scene, key: Key) -> str:
 
 
 def _describe_policy_peer(peer: PolicyPeer) -> str:
-    pods = format_selector(peer.pods)
-    homes = format_selector(peer.namespaces or {})
+    pods = format_label_selector(peer.pods)
+    homes = format_label_selector(peer.namespaces or {})
     parts = [f"pods with {pods}" if pods else "", f"namespaces with {homes}" if homes else ""]
     return " in ".join(part for part in parts if part)
 
 
-def _check_posture_inside_run(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def _check_network_posture_inside_run(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Report open ports inside the run that a narrow posture keeps closed, once for the run."""
     found: list[str] = []
     blamed: tuple[NetworkPolicy, Direction, int] | None = None
@@ -191,7 +193,7 @@ def _check_posture_inside_run(scene: Scene) -> Iterator[tuple[int, Problem]]:
         if not extra:
             continue
         found.append(f"{one.title} -> {two.title} on {extra}")
-        blamed = blamed or _find_opening_rule(scene, one, two, extra)
+        blamed = blamed or _find_opening_network_rule(scene, one, two, extra)
     if not found:
         return
     posture = scene.run.unit.job.posture
@@ -210,13 +212,13 @@ def _check_posture_inside_run(scene: Scene) -> Iterator[tuple[int, Problem]]:
     yield index, Problem(path, message, help, NETWORK_OPEN, field="posture")
 
 
-def _find_opening_rule(
+def _find_opening_network_rule(
     scene: Scene, one: PodGroup, two: PodGroup, extra: Ports
 ) -> tuple[NetworkPolicy, Direction, int] | None:
     """Return the first rule that opens the ports, a rule of the run before one of the cluster."""
     found = []
     for direction, subject, other in (("ingress", two, one), ("egress", one, two)):
-        for grant in find_grants(scene.own, direction, subject, other, sure=False):  # type: ignore[arg-type]
+        for grant in find_network_grants(scene.own, direction, subject, other, sure=False):  # type: ignore[arg-type]
             if grant.policy and grant.rule and grant.ports & extra:
                 found.append((grant.policy, direction, grant.rule.at))
     found.sort(key=lambda item: item[0].index < 0)

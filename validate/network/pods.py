@@ -18,7 +18,7 @@ from gangplan.validate.expand import EXPANDERS, ExpandedPods
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.network.labels import ANYTHING, PRESENT, LabelValues, PartialLabels, build_label_values
 from gangplan.validate.network.policy import NamedPorts, PodGroup
-from gangplan.validate.network.ranges import Spans, build_spans
+from gangplan.validate.network.ranges import Spans, build_address_or_port_spans
 
 JOBSET = "jobset.sigs.k8s.io/"
 JOB = "batch.kubernetes.io/"
@@ -50,7 +50,7 @@ class PodLabels:
     first: int = 0
 
 
-def build_role_pods(
+def build_roles_seen_by_network_policies(
     made: Backend, job: Body, holder: Body, home: PartialLabels, looked_at: Mapping[str, frozenset[str]]
 ) -> list[RolePods]:
     """Return the roles of a run.
@@ -68,15 +68,19 @@ def build_role_pods(
             job["metadata"].get("namespace", ""),
             home,
             PartialLabels(labels.known, free=ADDED_BY_KUEUE),
-            named_ports(spec),
+            list_named_pod_ports(spec),
             one.each,
         )
-        parts = tuple(_split_numbered_pods(pods, looked_at, one.count, labels.index, labels.first))
-        found.append(RolePods(name, pods.title, parts, _find_ssh_port(spec), one.template_at, one.template))
+        parts = tuple(
+            _split_pods_network_policies_tell_apart(pods, looked_at, one.count, labels.index, labels.first)
+        )
+        found.append(
+            RolePods(name, pods.title, parts, _find_listening_ssh_port(spec), one.template_at, one.template)
+        )
     return found
 
 
-def _split_numbered_pods(
+def _split_pods_network_policies_tell_apart(
     pods: PodGroup, looked_at: Mapping[str, frozenset[str]], total: int, index: str, first: int
 ) -> Iterator[PodGroup]:
     """Yield one part, or several if a policy looks at the label that numbers the pods from `first` on."""
@@ -94,7 +98,7 @@ def _split_numbered_pods(
         yield replace(pods, title=name, labels=labels, count=len(listed) * times)
 
 
-def _build_mpi_operator_labels(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
+def _build_mpi_operator_pod_labels(job: Body, _: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
     """Return the labels that the MPI operator adds to pods, and the Job to the launcher's."""
     from gangplan.validate import replicas  # imported here because few runs are MPIJobs
 
@@ -117,7 +121,9 @@ def _build_mpi_operator_labels(job: Body, _: Body, every: Sequence[ExpandedPods]
     return PodLabels(labels, "")
 
 
-def _build_jobset_labels(train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int) -> PodLabels:
+def _build_jobset_pod_labels(
+    train_job: Body, runtime: Body, every: Sequence[ExpandedPods], at: int
+) -> PodLabels:
     """Return the labels of one replicated job's pods; labels that only the cluster knows have any value."""
     name, pods = train_job["metadata"]["name"], every[at]
     spec = runtime["spec"]["template"]["spec"]
@@ -155,8 +161,8 @@ def _build_jobset_labels(train_job: Body, runtime: Body, every: Sequence[Expande
 
 
 LABELS: Mapping[str, Callable[[Body, Body, Sequence[ExpandedPods], int], PodLabels]] = {
-    TRAINJOB.name: _build_jobset_labels,
-    MPIJOB.name: _build_mpi_operator_labels,
+    TRAINJOB.name: _build_jobset_pod_labels,
+    MPIJOB.name: _build_mpi_operator_pod_labels,
 }
 
 
@@ -170,7 +176,7 @@ def _list_lasting_containers(spec: Body) -> list[Body]:
     return [*spec["containers"], *started]
 
 
-def named_ports(spec: Body) -> NamedPorts:
+def list_named_pod_ports(spec: Body) -> NamedPorts:
     """Return the named ports of a pod."""
     found: dict[tuple[str, str], Spans] = {}
     for container in _list_lasting_containers(spec):
@@ -178,13 +184,13 @@ def named_ports(spec: Body) -> NamedPorts:
             if port.get("name"):
                 key = (port.get("protocol") or "TCP", port["name"])
                 number = port["containerPort"]
-                found[key] = build_spans([*found.get(key, ()), (number, number)])
+                found[key] = build_address_or_port_spans([*found.get(key, ()), (number, number)])
     return found
 
 
-def _find_ssh_port(spec: Body) -> int | None:
+def _find_listening_ssh_port(spec: Body) -> int | None:
     """Return the port of a worker's sshd: the readiness probe's, else the one named ssh, else the first."""
-    named = named_ports(spec)
+    named = list_named_pod_ports(spec)
     containers: Sequence[Body] = spec["containers"]
     for container in containers:
         port = ((container.get("readinessProbe") or {}).get("tcpSocket") or {}).get("port")

@@ -7,8 +7,8 @@ from typing import Literal
 
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import parse_address_range
-from gangplan.validate.network.labels import PartialLabels, Selector, parse_selector
+from gangplan.validate.apiserver.forms import parse_cidr_like_api_server
+from gangplan.validate.network.labels import PartialLabels, Selector, parse_label_selector
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Spans
 
 Direction = Literal["ingress", "egress"]
@@ -94,7 +94,7 @@ def read_network_policy(body: Body, index: int = -1) -> NetworkPolicy:
     return NetworkPolicy(
         metadata["name"],
         metadata.get("namespace", ""),
-        parse_selector(spec.get("podSelector")),
+        parse_label_selector(spec.get("podSelector")),
         _parse_traffic_rules(spec.get("ingress"), "from") if "Ingress" in types else None,
         _parse_traffic_rules(spec.get("egress"), "to") if "Egress" in types else None,
         index,
@@ -102,11 +102,11 @@ def read_network_policy(body: Body, index: int = -1) -> NetworkPolicy:
 
 
 def _parse_traffic_rules(entries: list[Body] | None, side: str) -> tuple[TrafficRule, ...]:
-    return tuple(_parse_traffic_rule(entry, side, at) for at, entry in enumerate(entries or ()))
+    return tuple(_parse_network_policy_rule(entry, side, at) for at, entry in enumerate(entries or ()))
 
 
-def _parse_traffic_rule(entry: Body, side: str, at: int) -> TrafficRule:
-    peers = tuple(_parse_policy_peer(peer) for peer in entry.get(side) or ()) or None
+def _parse_network_policy_rule(entry: Body, side: str, at: int) -> TrafficRule:
+    peers = tuple(_parse_network_policy_peer(peer) for peer in entry.get(side) or ()) or None
     ports, names = NO_PORT, []
     if not entry.get("ports"):
         ports = EVERY_PORT
@@ -121,15 +121,18 @@ def _parse_traffic_rule(entry: Body, side: str, at: int) -> TrafficRule:
     return TrafficRule(peers, ports, tuple(names), at)
 
 
-def _parse_policy_peer(peer: Body) -> PolicyPeer:
+def _parse_network_policy_peer(peer: Body) -> PolicyPeer:
     block = peer.get("ipBlock")
     if block:
-        whole = parse_address_range(block["cidr"])
+        whole = parse_cidr_like_api_server(block["cidr"])
         parts = [
-            part for text in block.get("except") or () if (part := parse_address_range(text)) is not None
+            part
+            for text in block.get("except") or ()
+            if (part := parse_cidr_like_api_server(text)) is not None
         ]
         return PolicyPeer({}, addresses=Addresses.of(whole, parts) if whole is not None else Addresses())
     namespaces = peer.get("namespaceSelector")
     return PolicyPeer(
-        parse_selector(peer.get("podSelector")), None if namespaces is None else parse_selector(namespaces)
+        parse_label_selector(peer.get("podSelector")),
+        None if namespaces is None else parse_label_selector(namespaces),
     )

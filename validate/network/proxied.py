@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from gangplan.rules.platform import PROXY_CLOSED
 from gangplan.validate.network.pods import RolePods
-from gangplan.validate.network.ranges import Addresses, Ports, Region, subtract_region
-from gangplan.validate.network.relation import find_address_grants
+from gangplan.validate.network.ranges import Addresses, Ports, Region, subtract_network_region
+from gangplan.validate.network.relation import find_network_address_grants
 from gangplan.validate.network.scene import Scene
 from gangplan.validate.problems import PathStep, Problem
 
@@ -19,7 +19,7 @@ PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def check_closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
+def check_proxies_pods_cannot_reach(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """Yield one warning per address of a proxy that pods are configured to use and cannot reach.
 
     A proxy with a host name is not checked: policies have addresses, and no built object says which one the
@@ -27,13 +27,13 @@ def check_closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
     """
     told: set[Region] = set()
     for role in scene.roles:
-        for path, name, region in _find_proxy_variables(role):
+        for path, name, region in _find_proxies_pods_must_reach(role):
             opened = (
                 (addresses, grant.ports)
                 for pods in role.parts
-                for addresses, grant in find_address_grants(scene.own, "egress", pods, sure=True)
+                for addresses, grant in find_network_address_grants(scene.own, "egress", pods, sure=True)
             )
-            lacks = subtract_region(region, tuple(opened))
+            lacks = subtract_network_region(region, tuple(opened))
             if not lacks or lacks in told:
                 continue
             told.add(lacks)
@@ -48,19 +48,21 @@ def check_closed_proxies(scene: Scene) -> Iterator[tuple[int, Problem]]:
             yield scene.runtime, Problem(path, message, help, PROXY_CLOSED)
 
 
-def _find_proxy_variables(role: RolePods) -> Iterator[tuple[tuple[PathStep, ...], str, Region]]:
+def _find_proxies_pods_must_reach(role: RolePods) -> Iterator[tuple[tuple[PathStep, ...], str, Region]]:
     """Yield every variable with the address of a proxy: its path, its name, and what the pod must reach."""
     for at, container in enumerate(role.template["spec"]["containers"]):
         for index, variable in enumerate(container.get("env") or ()):
             region = (
-                _parse_proxy_url(variable.get("value")) if variable["name"].upper() in PROXY_VARIABLES else ()
+                _parse_proxy_address_and_port(variable.get("value"))
+                if variable["name"].upper() in PROXY_VARIABLES
+                else ()
             )
             if region:
                 path = (*role.path, "spec", "containers", at, "env", index, "value")
                 yield path, variable["name"], region
 
 
-def _parse_proxy_url(url: str | None) -> Region:
+def _parse_proxy_address_and_port(url: str | None) -> Region:
     """Return the address and port of a proxy's URL; () for a host name or an invalid URL."""
     text = url or ""
     try:

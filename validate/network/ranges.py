@@ -18,7 +18,7 @@ PROTOCOLS = ("TCP", "UDP", "SCTP")
 FIRST_PORT, LAST_PORT = 1, 65535
 
 
-def build_spans(pairs: Iterable[tuple[int, int]]) -> Spans:
+def build_address_or_port_spans(pairs: Iterable[tuple[int, int]]) -> Spans:
     """Return any intervals as Spans, dropping empty ones (first > last)."""
     out: list[tuple[int, int]] = []
     for first, last in sorted(pair for pair in pairs if pair[0] <= pair[1]):
@@ -29,7 +29,7 @@ def build_spans(pairs: Iterable[tuple[int, int]]) -> Spans:
     return tuple(out)
 
 
-def meet(one: Spans, two: Spans) -> Spans:
+def intersect_address_ranges(one: Spans, two: Spans) -> Spans:
     """Return the numbers that are in both."""
     found, left, right = [], 0, 0
     while left < len(one) and right < len(two):
@@ -43,7 +43,7 @@ def meet(one: Spans, two: Spans) -> Spans:
     return tuple(found)
 
 
-def minus(one: Spans, two: Spans) -> Spans:
+def subtract_address_ranges(one: Spans, two: Spans) -> Spans:
     """Return the numbers of `one` that are not in `two`."""
     out = []
     for first, last in one:
@@ -72,7 +72,7 @@ class Ports:
     def of(cls, protocol: str, first: int = FIRST_PORT, last: int = LAST_PORT) -> Ports:
         """Return one range of ports of one protocol, by default all its ports."""
         empty: list[Spans] = [(), (), ()]
-        empty[PROTOCOLS.index(protocol)] = build_spans([(first, last)])
+        empty[PROTOCOLS.index(protocol)] = build_address_or_port_spans([(first, last)])
         return cls((empty[0], empty[1], empty[2]))
 
     def __or__(self, other: Ports) -> Ports:
@@ -80,18 +80,23 @@ class Ports:
         if not self or self == other:
             return other
         tcp, udp, sctp = (
-            build_spans([*a, *b]) for a, b in zip(self.by_protocol, other.by_protocol, strict=True)
+            build_address_or_port_spans([*a, *b])
+            for a, b in zip(self.by_protocol, other.by_protocol, strict=True)
         )
         return Ports((tcp, udp, sctp))
 
     def __and__(self, other: Ports) -> Ports:
         """Return the intersection."""
-        tcp, udp, sctp = (meet(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
+        tcp, udp, sctp = (
+            intersect_address_ranges(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True)
+        )
         return Ports((tcp, udp, sctp))
 
     def __sub__(self, other: Ports) -> Ports:
         """Return the ports of `self` that are not in `other`."""
-        tcp, udp, sctp = (minus(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True))
+        tcp, udp, sctp = (
+            subtract_address_ranges(a, b) for a, b in zip(self.by_protocol, other.by_protocol, strict=True)
+        )
         return Ports((tcp, udp, sctp))
 
     def __bool__(self) -> bool:
@@ -131,16 +136,23 @@ class Addresses:
     def of(cls, network: Network, without: Sequence[Network] = ()) -> Addresses:
         """Return an address range without some parts of it."""
         whole = _convert_network_to_spans(network)
-        rest = minus(whole, build_spans(pair for part in without for pair in _convert_network_to_spans(part)))
+        rest = subtract_address_ranges(
+            whole,
+            build_address_or_port_spans(pair for part in without for pair in _convert_network_to_spans(part)),
+        )
         return cls(v4=rest) if network.version == 4 else cls(v6=rest)
 
     def __and__(self, other: Addresses) -> Addresses:
         """Return the intersection."""
-        return Addresses(meet(self.v4, other.v4), meet(self.v6, other.v6))
+        return Addresses(
+            intersect_address_ranges(self.v4, other.v4), intersect_address_ranges(self.v6, other.v6)
+        )
 
     def __sub__(self, other: Addresses) -> Addresses:
         """Return the addresses of `self` that are not in `other`."""
-        return Addresses(minus(self.v4, other.v4), minus(self.v6, other.v6))
+        return Addresses(
+            subtract_address_ranges(self.v4, other.v4), subtract_address_ranges(self.v6, other.v6)
+        )
 
     def __bool__(self) -> bool:
         """Return whether there is any address."""
@@ -172,7 +184,7 @@ EVERY_ADDRESS = Addresses(((0, 2**32 - 1),), ((0, 2**128 - 1),))
 Region = tuple[tuple[Addresses, Ports], ...]
 
 
-def subtract_region(one: Region, two: Region) -> Region:
+def subtract_network_region(one: Region, two: Region) -> Region:
     """Return what the first region contains and the second does not."""
     pieces = list(one)
     for taken, ports in two:

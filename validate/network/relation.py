@@ -46,7 +46,7 @@ class Grant:
     rule: TrafficRule | None = None
 
 
-def find_closing_policies(
+def find_closing_network_policies(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> list[NetworkPolicy]:
     """Return the policies that close a direction of these pods; with `sure` also those that only may."""
@@ -54,11 +54,11 @@ def find_closing_policies(
     return [one for one in policies if one.rules(direction) is not None and selects(one.selects)]
 
 
-def find_grants(
+def find_network_grants(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Iterator[Grant]:
     """Yield what each rule on the side of `subject` opens towards `other`."""
-    if not find_closing_policies(policies, direction, subject, sure):
+    if not find_closing_network_policies(policies, direction, subject, sure):
         yield Grant(EVERY_PORT)
         return
     target = subject if direction == "ingress" else other
@@ -69,7 +69,7 @@ def find_grants(
             continue
         for rule in rules:
             if rule.peers is None or any(
-                _matches_policy_peer(peer, one.namespace, other, sure) for peer in rule.peers
+                _matches_network_policy_peer(peer, one.namespace, other, sure) for peer in rule.peers
             ):
                 ports = _compute_opened_ports(rule, target, sure)
                 if ports:
@@ -82,7 +82,7 @@ def _compute_opened_ports(rule: TrafficRule, target: PodGroup, sure: bool) -> Po
     return rule.ports if sure else rule.opened_at_most()
 
 
-def _matches_policy_peer(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> bool:
+def _matches_network_policy_peer(peer: PolicyPeer, namespace: str, other: PodGroup, sure: bool) -> bool:
     if peer.addresses is not None:
         return False
     if peer.namespaces is None:
@@ -93,12 +93,12 @@ def _matches_policy_peer(peer: PolicyPeer, namespace: str, other: PodGroup, sure
     return (other.labels.always if sure else other.labels.maybe)(peer.pods)
 
 
-def find_side_ports(
+def find_ports_network_policies_allow(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, other: PodGroup, sure: bool
 ) -> Ports:
     """Return the ports that the policies of `subject` allow in one direction."""
     found = NO_PORT
-    for grant in find_grants(policies, direction, subject, other, sure):
+    for grant in find_network_grants(policies, direction, subject, other, sure):
         found |= grant.ports
     return found
 
@@ -107,9 +107,14 @@ def find_reachable_ports(
     policies: PoliciesByNamespace, source: PodGroup, target: PodGroup, sure: bool = True
 ) -> Ports:
     """Return the ports on which `source` can open connections to `target`, a different pod."""
-    out = find_side_ports(policies.get(source.namespace, ()), "egress", source, target, sure)
+    out = find_ports_network_policies_allow(
+        policies.get(source.namespace, ()), "egress", source, target, sure
+    )
     return (
-        out & find_side_ports(policies.get(target.namespace, ()), "ingress", target, source, sure)
+        out
+        & find_ports_network_policies_allow(
+            policies.get(target.namespace, ()), "ingress", target, source, sure
+        )
         if out
         else out
     )
@@ -125,7 +130,7 @@ class Opening:
     labels: PartialLabels
 
 
-def find_openings(
+def find_network_openings(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, stranger: PodGroup
 ) -> Iterator[Opening]:
     """Yield each part of the outside pods to which the side of `subject` may be open, rule by rule.
@@ -133,7 +138,7 @@ def find_openings(
     Only this side is checked. The outside pods' own policies do not count: not all of them are known, and
     another policy may open more.
     """
-    if not find_closing_policies(policies, direction, subject, sure=False):
+    if not find_closing_network_policies(policies, direction, subject, sure=False):
         yield Opening(Grant(EVERY_PORT), stranger, stranger.home, stranger.labels)
         return
     target = subject if direction == "ingress" else stranger
@@ -146,19 +151,19 @@ def find_openings(
             if not grant.ports:
                 continue
             for peer in rule.peers or (PolicyPeer({}, {}),):
-                if _matches_policy_peer(peer, one.namespace, stranger, sure=False):
+                if _matches_network_policy_peer(peer, one.namespace, stranger, sure=False):
                     home = stranger.home.narrowed(peer.namespaces or {})
                     yield Opening(grant, stranger, home, stranger.labels.narrowed(peer.pods))
 
 
-def find_address_grants(
+def find_network_address_grants(
     policies: Sequence[NetworkPolicy], direction: Direction, subject: PodGroup, sure: bool
 ) -> Iterator[tuple[Addresses, Grant]]:
     """Yield what is open towards addresses outside the cluster.
 
     Named ports have no effect there for egress.
     """
-    if not find_closing_policies(policies, direction, subject, sure):
+    if not find_closing_network_policies(policies, direction, subject, sure):
         yield EVERY_ADDRESS, Grant(EVERY_PORT)
         return
     selects = subject.labels.always if sure else subject.labels.maybe
@@ -168,11 +173,11 @@ def find_address_grants(
             continue
         for rule in rules:
             ports = rule.ports if direction == "egress" else _compute_opened_ports(rule, subject, sure)
-            for addresses in _list_peer_addresses(rule) if ports else ():
+            for addresses in _list_addresses_of_network_rule(rule) if ports else ():
                 yield addresses, Grant(ports, one, rule)
 
 
-def _list_peer_addresses(rule: TrafficRule) -> Iterator[Addresses]:
+def _list_addresses_of_network_rule(rule: TrafficRule) -> Iterator[Addresses]:
     if rule.peers is None:
         yield EVERY_ADDRESS
     for peer in rule.peers or ():
@@ -180,7 +185,7 @@ def _list_peer_addresses(rule: TrafficRule) -> Iterator[Addresses]:
             yield peer.addresses
 
 
-def list_outside_pods(
+def list_pods_outside_run(
     namespace: str, own: str, value: str, homes: Mapping[str, Mapping[str, str]]
 ) -> list[PodGroup]:
     """Return all pods except those of a namespace with the label `own` = `value`, in parts.
@@ -204,7 +209,7 @@ def build_sibling_group(namespace: str, home: PartialLabels, own: str, value: st
     return PodGroup(f"other pods of namespace '{namespace}'", namespace, home, labels)
 
 
-def build_elsewhere_group(namespace: str) -> PodGroup:
+def build_pod_group_of_other_namespaces(namespace: str) -> PodGroup:
     """Return one group for all pods of all other namespaces: more than can exist, but quick to check."""
     return PodGroup(
         "pods of other namespaces",
@@ -221,7 +226,7 @@ def build_namespace_labels(name: str, homes: Mapping[str, Mapping[str, str]]) ->
     return PartialLabels({NAMESPACE_NAME_LABEL: build_label_values(name)}, ANYTHING)
 
 
-def find_mentioned_labels(policies: Sequence[NetworkPolicy]) -> Mapping[str, frozenset[str]]:
+def find_labels_network_policies_mention(policies: Sequence[NetworkPolicy]) -> Mapping[str, frozenset[str]]:
     """Return every pod label that a selector of these policies uses, with the values that it names."""
     found: dict[str, frozenset[str]] = {}
     for one in policies:

@@ -9,18 +9,18 @@ from typing import cast
 
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.forms import parse_address_range
+from gangplan.validate.apiserver.forms import parse_cidr_like_api_server
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.network.labels import ANYTHING, PartialLabels, build_label_values
-from gangplan.validate.network.pods import RolePods, build_role_pods
+from gangplan.validate.network.pods import RolePods, build_roles_seen_by_network_policies
 from gangplan.validate.network.policy import Direction, NetworkPolicy, PodGroup, read_network_policy
 from gangplan.validate.network.ranges import EVERY_PORT, NO_PORT, Addresses, Ports, Region
 from gangplan.validate.network.relation import (
-    build_elsewhere_group,
     build_namespace_labels,
+    build_pod_group_of_other_namespaces,
     build_sibling_group,
-    find_mentioned_labels,
-    list_outside_pods,
+    find_labels_network_policies_mention,
+    list_pods_outside_run,
 )
 from gangplan.validate.world import BuiltRun, World, index_namespace_labels
 
@@ -120,14 +120,14 @@ class Scene:
         ports = EVERY_PORT if not self.is_narrow else MPI_PORTS - self.ssh
         if direction == "egress":
             ports |= self.ssh
-        found = (parse_address_range(text) for text in job.fabric.access.node_addresses)
+        found = (parse_cidr_like_api_server(text) for text in job.fabric.access.node_addresses)
         return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
 
     @property
     def each(self) -> list[PodGroup]:
         """The pods of all other namespaces, one by one: slow to check if there are many."""
         self.asked.append(self.namespace)
-        return list_outside_pods(self.namespace, self.run_label, self.name, self.homes)[1:]
+        return list_pods_outside_run(self.namespace, self.run_label, self.name, self.homes)[1:]
 
     @property
     def is_narrow(self) -> bool:
@@ -155,7 +155,7 @@ class Scene:
     @property
     def dns_region(self) -> Region:
         """Addresses that answer DNS and are not pods, on the port that resolvers use."""
-        found = (parse_address_range(text) for text in self.run.unit.job.platform.dns.addresses)
+        found = (parse_cidr_like_api_server(text) for text in self.run.unit.job.platform.dns.addresses)
         ports = Ports.of("UDP", 53, 53) | Ports.of("TCP", 53, 53)
         return tuple((Addresses.of(whole), ports) for whole in found if whole is not None)
 
@@ -164,8 +164,10 @@ class Scene:
         """Addresses and ports that the spec's egress names."""
         found = []
         for target in self.run.unit.job.egress:
-            whole = parse_address_range(target.cidr)
-            parts = [part for text in target.excluding if (part := parse_address_range(text)) is not None]
+            whole = parse_cidr_like_api_server(target.cidr)
+            parts = [
+                part for text in target.excluding if (part := parse_cidr_like_api_server(text)) is not None
+            ]
             ports = NO_PORT
             for port in target.ports:
                 ports |= Ports.of("TCP", port, port)
@@ -218,7 +220,7 @@ def standing_of(world: World) -> ClusterPolicies:
     )
 
 
-def scene_of(world: World, run: BuiltRun) -> Scene | None:
+def network_scene_of(world: World, run: BuiltRun) -> Scene | None:
     """Return the scene of a run, or None if it has neither a TrainJob with a runtime nor an MPIJob."""
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
     made = run.unit.job.backend
@@ -239,8 +241,8 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     # of teams.
     policies = ChainMap(own, cast(MutableMapping[str, tuple[NetworkPolicy, ...]], standing.policies))
     home = build_namespace_labels(namespace, standing.homes)
-    looked_at = find_mentioned_labels(policies.get(namespace, ()))
-    roles = build_role_pods(made, train_job, runtime, home, looked_at)
+    looked_at = find_labels_network_policies_mention(policies.get(namespace, ()))
+    roles = build_roles_seen_by_network_policies(made, train_job, runtime, home, looked_at)
     roles.sort(key=lambda role: role.name != LAUNCHER)
     return Scene(
         run,
@@ -248,9 +250,9 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
         namespace,
         policies,
         tuple(roles),
-        _build_dns_pods(run, standing),
+        _build_cluster_dns_pods(run, standing),
         build_sibling_group(namespace, home, label, name),
-        build_elsewhere_group(namespace),
+        build_pod_group_of_other_namespaces(namespace),
         standing.homes,
         at[made.kind],
         at[made.holder],
@@ -258,7 +260,7 @@ def scene_of(world: World, run: BuiltRun) -> Scene | None:
     )
 
 
-def _build_dns_pods(run: BuiltRun, standing: ClusterPolicies) -> PodGroup:
+def _build_cluster_dns_pods(run: BuiltRun, standing: ClusterPolicies) -> PodGroup:
     """Return the cluster's DNS pods, with the labels that the cluster file states and perhaps others."""
     dns = run.unit.job.platform.dns
     known = {key: build_label_values(value) for key, value in dns.labels}

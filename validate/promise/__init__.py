@@ -42,7 +42,7 @@ from gangplan.validate.promise import (
     starts,
     users,
 )
-from gangplan.validate.promise.roles import ExpandedRun, expand_run
+from gangplan.validate.promise.roles import ExpandedRun, expand_built_run_into_roles
 from gangplan.validate.world import BuiltRun, World
 
 __all__ = ["check_plan_conformance"]
@@ -50,103 +50,103 @@ __all__ = ["check_plan_conformance"]
 Check = Callable[[ExpandedRun], Iterator[tuple[int, Problem]]]
 
 
-def _check_elastic_run(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def _check_promised_elastic_run(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check elastic runs; imported on demand because few runs are elastic."""
     if laid.unit.job.elastic is None:
         return
-    from gangplan.validate.promise.elastic import check_elastic_workers
+    from gangplan.validate.promise.elastic import check_promised_elastic_workers
 
-    yield from check_elastic_workers(laid)
+    yield from check_promised_elastic_workers(laid)
 
 
-def _check_run_preflight(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def _check_promised_preflight(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check the preflight; imported on demand because few runs have one."""
     if not laid.unit.job.image.preflight:
         return
-    from gangplan.validate.promise.preflight import check_preflight_call
+    from gangplan.validate.promise.preflight import check_promised_preflight_call
 
-    yield from check_preflight_call(laid)
+    yield from check_promised_preflight_call(laid)
 
 
-def _check_label_variables(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def _check_promised_label_variables(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check variables that read pod labels; imported on demand because few runs have any."""
     if not any(one.field.startswith("metadata.labels") for one in laid.unit.job.env):
         return
-    from gangplan.validate.promise.unset import check_unset_variables
+    from gangplan.validate.promise.unset import check_promised_variables_are_set
 
-    yield from check_unset_variables(laid)
+    yield from check_promised_variables_are_set(laid)
 
 
 CHECKS: tuple[Check, ...] = (
-    counts.check_planned_pods,
-    counts.check_planned_slots,
-    counts.check_planned_images,
-    counts.check_planned_devices,
-    pods.check_working_folder,
-    pods.check_sourced_variables,
-    _check_label_variables,
-    _check_run_preflight,
-    opaque.check_role_commands,
-    opaque.check_image_surroundings,
-    launch.check_launch_arguments,
-    launch.check_launch_environment,
-    order.check_start_order,
-    order.check_success_policy,
-    order.check_run_retries,
-    failures.check_failure_rules,
-    order.check_worker_readiness,
-    hosts.check_host_names,
-    hosts.check_ssh_keys,
-    users.check_program_user,
-    mounts.check_planned_mounts,
-    mounts.check_hiding_mounts,
-    mounts.check_repeated_mounts,
-    scripts.find_mounted_scripts,
-    needs.check_needed_objects,
-    mounts.check_writable_tmp,
-    starts.check_managers,
-    starts.check_schedulers,
-    starts.check_runtime_class,
-    starts.check_single_restarts,
-    starts.check_start_blockers,
-    starts.check_exclusive_placement,
-    starts.check_shared_processes,
-    starts.check_priority_class,
+    counts.check_promised_pods,
+    counts.check_promised_slots,
+    counts.check_promised_images,
+    counts.check_promised_devices,
+    pods.check_promised_working_folder,
+    pods.check_promised_variable_sources,
+    _check_promised_label_variables,
+    _check_promised_preflight,
+    opaque.check_promised_role_commands,
+    opaque.check_image_working_folder_and_path,
+    launch.check_promised_launch_arguments,
+    launch.check_promised_launch_environment,
+    order.check_promised_start_order,
+    order.check_promised_success_policy,
+    order.check_promised_run_retries,
+    failures.check_promised_failure_rules,
+    order.check_promised_worker_readiness,
+    hosts.check_promised_host_names,
+    hosts.check_promised_ssh_keys,
+    users.check_promised_program_user,
+    mounts.check_promised_mounts,
+    mounts.check_promised_launch_files_not_hidden,
+    mounts.check_promised_mounts_are_distinct,
+    scripts.check_promised_launch_scripts,
+    needs.check_promised_pods_have_needed_objects,
+    mounts.check_promised_writable_tmp,
+    starts.check_promised_managers,
+    starts.check_promised_schedulers,
+    starts.check_promised_runtime_class,
+    starts.check_promised_restarts_are_whole,
+    starts.check_promised_pods_can_start,
+    starts.check_promised_exclusive_placement,
+    starts.check_promised_process_isolation,
+    starts.check_promised_priority_class,
     starts.check_launcher_probes,
-    starts.check_grace_period,
-    life.check_run_deadlines,
-    life.check_run_endings,
-    life.check_sync_options,
-    labels.check_planned_labels,
-    labels.check_planned_queue,
-    labels.check_planned_placement,
-    fabric.check_planned_fabric,
-    containers.check_extra_containers,
-    files.check_planned_files,
+    starts.check_promised_grace_period,
+    life.check_promised_run_deadlines,
+    life.check_containers_outlasting_program,
+    life.check_promised_sync_options,
+    labels.check_promised_labels,
+    labels.check_promised_queue,
+    labels.check_promised_placement,
+    fabric.check_promised_fabric,
+    containers.check_promised_extra_containers,
+    files.check_promised_files,
     settings.check_patched_variables,
-    _check_elastic_run,
-    others.check_planned_roles,
+    _check_promised_elastic_run,
+    others.check_promised_roles,
 )
 
 # Checks that depend on the behaviour of Trainer and JobSet; other backends replace them.
 OF_TRAINER: frozenset[Check] = frozenset(
     {
         *(
-            counts.check_planned_pods,
-            counts.check_planned_slots,
-            order.check_start_order,
-            order.check_success_policy,
-            order.check_run_retries,
-            failures.check_failure_rules,
+            counts.check_promised_pods,
+            counts.check_promised_slots,
+            order.check_promised_start_order,
+            order.check_promised_success_policy,
+            order.check_promised_run_retries,
+            failures.check_promised_failure_rules,
         ),
         *(
-            hosts.check_ssh_keys,
-            starts.check_managers,
-            starts.check_single_restarts,
-            starts.check_exclusive_placement,
-            life.check_run_deadlines,
+            hosts.check_promised_ssh_keys,
+            starts.check_promised_managers,
+            starts.check_promised_restarts_are_whole,
+            starts.check_promised_exclusive_placement,
+            life.check_promised_run_deadlines,
         ),
-        *(_check_elastic_run, others.check_planned_roles),
+        *(_check_promised_elastic_run, others.check_promised_roles),
     }
 )
 
@@ -163,7 +163,7 @@ INSTEAD: Mapping[str, Callable[[], tuple[Check, ...]]] = {MPIJOB.name: _load_mpi
 
 def check_plan_conformance(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Yield each difference between the built objects of a run and its plan, with the index of the object."""
-    laid = expand_run(world, run)
+    laid = expand_built_run_into_roles(world, run)
     if laid is None:
         return
     checks = CHECKS

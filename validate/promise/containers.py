@@ -11,19 +11,19 @@ from gangplan.findings import FieldPath
 from gangplan.model.job import SideContainer
 from gangplan.model.quantity import parse_quantity
 from gangplan.objects import Body
-from gangplan.plan.environment import build_container_env
+from gangplan.plan.environment import build_side_container_env
 from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.counts import DIGEST_SUFFIX
 from gangplan.validate.promise.launch import unescape_kubelet_word
 from gangplan.validate.promise.mounts import normalise_mount_path
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_extra_containers(laid: ExpandedRun) -> Found:
+def check_promised_extra_containers(laid: ExpandedRun) -> Found:
     """Check the setup containers and sidecars of each role."""
     for role in laid.present:
         planned = laid.unit.job.containers_of(LAUNCHER if role.name == LAUNCHER else "worker")
@@ -39,51 +39,54 @@ def check_extra_containers(laid: ExpandedRun) -> Found:
                 message = f"{role.title} would lack '{one.name}' of {kind}"
                 yield (
                     laid.runtime,
-                    report_broken_plan(at, message, f"Remove it from {kind} of the spec.", str(kind)),
+                    report_broken_promise(at, message, f"Remove it from {kind} of the spec.", str(kind)),
                 )
                 continue
             if index < last:
                 message = (
                     f"in {role.title}, '{one.name}' of {kind} would start before what the spec puts first"
                 )
-                yield laid.runtime, report_broken_plan((*at, index), message, "Keep their order.", str(kind))
+                yield (
+                    laid.runtime,
+                    report_broken_promise((*at, index), message, "Keep their order.", str(kind)),
+                )
             last = max(last, index)
-            yield from _check_side_container(
+            yield from _check_promised_side_container(
                 laid, role, (*at, index), role.spec["initContainers"][index], one
             )
 
 
-def _check_side_container(
+def _check_promised_side_container(
     laid: ExpandedRun, role: ExpandedRole, at: FieldPath, box: Body, one: SideContainer
 ) -> Found:
     title, kind = f"'{one.name}' of {role.title}", str(one.place[0])
     where = f"Write it in {kind} of the spec."
     if not is_same_image(box.get("image", ""), one.image):
         message = f"{title} would run image {box.get('image')}; the plan has {one.image}"
-        yield laid.runtime, report_broken_plan((*at, "image"), message, where, kind)
+        yield laid.runtime, report_broken_promise((*at, "image"), message, where, kind)
     words = [unescape_kubelet_word(str(word)) for name in ("command", "args") for word in box.get(name) or ()]
     if words[len(words) - len(one.argv) :] != list(one.argv) or (words and not one.argv):
         message = f"{title} would not start the command of its spec"
-        yield laid.runtime, report_broken_plan((*at, "command"), message, where, kind)
+        yield laid.runtime, report_broken_promise((*at, "command"), message, where, kind)
     if (box.get("restartPolicy") == "Always") != one.is_sidecar:
         how = "have to end before the program starts" if one.is_sidecar else "never let the program start"
         help = "Keep its restartPolicy: only sidecars have one."
-        yield laid.runtime, report_broken_plan((*at, "restartPolicy"), f"{title} would {how}", help, kind)
-    yield from _check_container_variables(laid, at, box, one, title, kind)
+        yield laid.runtime, report_broken_promise((*at, "restartPolicy"), f"{title} would {how}", help, kind)
+    yield from _check_promised_container_variables(laid, at, box, one, title, kind)
     seen = {normalise_mount_path(mount) for mount in box.get("volumeMounts") or ()}
     for mount in laid.unit.job.mounts_of(LAUNCHER if role.name == LAUNCHER else "worker"):
         if mount.path.rstrip("/") not in seen:
             message = f"{title} would have nothing at {mount.path}; the plan has '{mount.name}' there"
-            yield laid.runtime, report_broken_plan((*at, "volumeMounts"), message, "Keep the mount.", kind)
-    yield from _check_container_amounts(laid, at, box, one, title)
+            yield laid.runtime, report_broken_promise((*at, "volumeMounts"), message, "Keep the mount.", kind)
+    yield from _check_promised_container_amounts(laid, at, box, one, title)
 
 
-def _check_container_variables(
+def _check_promised_container_variables(
     laid: ExpandedRun, at: FieldPath, box: Body, one: SideContainer, title: str, kind: str
 ) -> Found:
     """Check the planned variables; values are never printed because they may contain anything."""
     built = {variable["name"]: variable for variable in box.get("env") or ()}
-    for wanted in build_container_env(laid.unit.job, one):
+    for wanted in build_side_container_env(laid.unit.job, one):
         found = built.get(wanted.name)
         if found is None or (
             wanted.is_plain and unescape_kubelet_word(str(found.get("value"))) != wanted.value
@@ -91,10 +94,10 @@ def _check_container_variables(
             how = "no" if found is None else "another"
             message = f"{title} would have {how} {wanted.name}"
             help = f"Write {wanted.name} in its env in {kind} of the spec."
-            yield laid.runtime, report_broken_plan((*at, "env"), message, help, kind)
+            yield laid.runtime, report_broken_promise((*at, "env"), message, help, kind)
 
 
-def _check_container_amounts(
+def _check_promised_container_amounts(
     laid: ExpandedRun, at: FieldPath, box: Body, one: SideContainer, title: str
 ) -> Found:
     resources = box.get("resources") or {}

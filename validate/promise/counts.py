@@ -12,13 +12,13 @@ from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.validate.jobset import LAUNCHER, REPLICATED_JOBS_PATH, WORKER, find_trainjob_step
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import PROGRAM_CONTAINER, ExpandedRole, ExpandedRun, RolePlace
-from gangplan.validate.promise.words import format_counted_noun, report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import format_counted_noun, report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 DIGEST_SUFFIX = re.compile(r"@(sha256:[0-9a-f]{64})$")
 
 
-def check_planned_pods(laid: ExpandedRun) -> Found:
+def check_promised_pods(laid: ExpandedRun) -> Found:
     """Check that each role exists, with the planned number of pods and the program's container."""
     layout = laid.unit.layout
     wanted = {WORKER: layout.node_pods}
@@ -28,12 +28,12 @@ def check_planned_pods(laid: ExpandedRun) -> Found:
         role = laid.roles.get(name)
         if role is None:
             if planned:
-                yield laid.runtime, _report_missing_role(name)
+                yield laid.runtime, _report_missing_promised_role(name)
             continue
         if role.container is None:
             message = f"{role.title} would have no container '{PROGRAM_CONTAINER}', which runs the program"
             help = f"Keep the name '{PROGRAM_CONTAINER}': Trainer puts command, keys and hosts into it."
-            yield laid.runtime, report_broken_plan((*role.pod, "containers"), message, help)
+            yield laid.runtime, report_broken_promise((*role.pod, "containers"), message, help)
         is_told = (
             not laid.uses_mpi and find_trainjob_step(role.entry) != "trainer"
         )  # reported as missing variables
@@ -41,12 +41,12 @@ def check_planned_pods(laid: ExpandedRun) -> Found:
             yield _report_wrong_pod_count(laid, role, planned)
 
 
-def _report_missing_role(name: str) -> Problem:
+def _report_missing_promised_role(name: str) -> Problem:
     what = "launcher" if name == LAUNCHER else "workers"
     message = (
         f"the run would have no {what}: the replicated job '{name}' is missing, and Trainer finds it by name"
     )
-    return report_broken_plan(
+    return report_broken_promise(
         REPLICATED_JOBS_PATH, message, "Keep the names of the replicated jobs; patch only their contents."
     )
 
@@ -58,11 +58,11 @@ def _report_wrong_pod_count(laid: ExpandedRun, role: ExpandedRole, planned: int)
     help = f"If you want that, write workers: {role.pods} in the spec; the plan, quota and ranks follow it."
     if role.name == LAUNCHER:
         help = "A run has one launcher: each would start all ranks. Write workers in the spec for more pods."
-    at = _find_pod_count_field(laid, role)
-    return at[0], report_broken_plan(at[1], message, help, "workers")
+    at = _find_field_of_promised_pod_count(laid, role)
+    return at[0], report_broken_promise(at[1], message, help, "workers")
 
 
-def _find_pod_count_field(laid: ExpandedRun, role: ExpandedRole) -> RolePlace:
+def _find_field_of_promised_pod_count(laid: ExpandedRun, role: ExpandedRole) -> RolePlace:
     nodes, template = laid.trainer.get("numNodes"), role.job
     if role.entry.get("replicas", 1) != 1:
         return laid.runtime, (*role.at, "replicas")
@@ -78,7 +78,7 @@ def _find_pod_count_field(laid: ExpandedRun, role: ExpandedRole) -> RolePlace:
     return laid.train_job, ("spec", "trainer", "numNodes")
 
 
-def check_planned_slots(laid: ExpandedRun) -> Found:
+def check_promised_slots(laid: ExpandedRun) -> Found:
     """Check the ranks per worker, as Trainer writes them into the hostfile and PET_NPROC_PER_NODE."""
     planned, mpi = laid.unit.layout.slots, laid.policy.get("mpi")
     stated = laid.trainer.get("numProcPerNode")
@@ -90,7 +90,7 @@ def check_planned_slots(laid: ExpandedRun) -> Found:
         )
         yield (
             laid.runtime,
-            report_broken_plan(("spec", "mlPolicy", policy), message, "Keep the policy as it is."),
+            report_broken_promise(("spec", "mlPolicy", policy), message, "Keep the policy as it is."),
         )
         return
     if policy not in ("mpi", "torch"):
@@ -98,10 +98,10 @@ def check_planned_slots(laid: ExpandedRun) -> Found:
     worker = laid.roles.get(WORKER)
     if stated is None and mpi is not None:
         stated = mpi.get("numProcPerNode", 1)
-        if stated == 1 and worker is not None and (devices := _count_trainer_gpus(worker)) > 1:
+        if stated == 1 and worker is not None and (devices := _count_role_gpus_like_trainer(worker)) > 1:
             stated = devices
     if stated is None or stated in ("auto", "gpu", "cpu"):
-        count = _count_trainer_gpus(worker) if worker is not None and stated != "cpu" else 0
+        count = _count_role_gpus_like_trainer(worker) if worker is not None and stated != "cpu" else 0
         stated = count or None
     if stated != planned:
         ranks = "as many ranks as cores" if stated is None else format_counted_noun(stated, "rank")
@@ -109,12 +109,12 @@ def check_planned_slots(laid: ExpandedRun) -> Found:
             f"each worker would start {ranks}; the plan has {format_counted_noun(planned, 'slot')} a worker"
         )
         help = "Write slots in the spec: the command, quota and the number of ranks follow it."
-        yield at[0], report_broken_plan(at[1], message, help, "slots")
-    yield from _runs_ranks(laid, mpi)
-    yield from _check_torch_injection(laid)
+        yield at[0], report_broken_promise(at[1], message, help, "slots")
+    yield from _check_launcher_runs_ranks(laid, mpi)
+    yield from _check_promised_torch_variables(laid)
 
 
-def _count_trainer_gpus(role: ExpandedRole) -> int:
+def _count_role_gpus_like_trainer(role: ExpandedRole) -> int:
     """Return the number of GPUs as Trainer counts it.
 
     Trainer takes the first resource with gpu in its name (plugins, v2.1 to v2.3).
@@ -127,7 +127,7 @@ def _count_trainer_gpus(role: ExpandedRole) -> int:
     return 0
 
 
-def _runs_ranks(laid: ExpandedRun, mpi: Any) -> Found:
+def _check_launcher_runs_ranks(laid: ExpandedRun, mpi: Any) -> Found:
     """Check whether the launcher runs ranks; with one worker the numbers of pods do not show it."""
     planned = laid.unit.job.launcher_runs_ranks
     built = bool((mpi or {}).get("runLauncherAsNode"))
@@ -137,11 +137,11 @@ def _runs_ranks(laid: ExpandedRun, mpi: Any) -> Found:
         help = f"Write launcher: {{runsRanks: {str(built).lower()}}} in the spec."
         yield (
             laid.runtime,
-            report_broken_plan(("spec", "mlPolicy", "mpi", "runLauncherAsNode"), message, help),
+            report_broken_promise(("spec", "mlPolicy", "mpi", "runLauncherAsNode"), message, help),
         )
 
 
-def _check_torch_injection(laid: ExpandedRun) -> Found:
+def _check_promised_torch_variables(laid: ExpandedRun) -> Found:
     """Check that torch workers get the variables by which they find each other.
 
     Trainer sets them only in the job with the label `ANCESTOR_LABEL`, and only if spec.trainer exists.
@@ -152,13 +152,13 @@ def _check_torch_injection(laid: ExpandedRun) -> Found:
     if find_trainjob_step(role.entry) != "trainer":
         message = "without this label Trainer does not tell the workers of each other: each would train alone"
         at = (*role.at, "template", "metadata", "labels", ANCESTOR_LABEL)
-        yield laid.runtime, report_broken_plan(at, message, f"Keep {ANCESTOR_LABEL}: trainer.")
+        yield laid.runtime, report_broken_promise(at, message, f"Keep {ANCESTOR_LABEL}: trainer.")
     elif laid.job.get("trainer") is None:
         message = "without spec.trainer Trainer gives the workers no PET_* variables: each would train alone"
-        yield laid.train_job, report_broken_plan(("spec", "trainer"), message, "Leave spec.trainer.")
+        yield laid.train_job, report_broken_promise(("spec", "trainer"), message, "Leave spec.trainer.")
 
 
-def check_planned_images(laid: ExpandedRun) -> Found:
+def check_promised_images(laid: ExpandedRun) -> Found:
     """Check that every role runs the planned image, or a mirror with the same digest."""
     planned = laid.unit.job.image.reference
     for role in laid.present:
@@ -174,10 +174,10 @@ def check_planned_images(laid: ExpandedRun) -> Found:
             f"Write the digest or repository of '{laid.unit.job.image.name}' for this cluster in"
             " images/catalog.yaml; a mirror with the same @sha256 digest is allowed here."
         )
-        yield index, report_broken_plan(path, message, help, "image")
+        yield index, report_broken_promise(path, message, help, "image")
 
 
-def check_planned_devices(laid: ExpandedRun) -> Found:
+def check_promised_devices(laid: ExpandedRun) -> Found:
     """Check that workers have at least the planned devices, cores and memory.
 
     Quotas and nodes limit how much more they may have.
@@ -194,7 +194,7 @@ def check_planned_devices(laid: ExpandedRun) -> Found:
                 f"each worker would get {built.get(name, 0)} {name}; the plan has {count} for its"
                 f" {format_counted_noun(laid.unit.layout.slots, 'rank')}"
             )
-            yield laid.runtime, report_broken_plan((*at, name), message, "Write gpus in the spec.", "gpus")
+            yield laid.runtime, report_broken_promise((*at, name), message, "Write gpus in the spec.", "gpus")
     for name, amount in (("cpu", wanted.cpu), ("memory", wanted.memory), *wanted.others):
         if (name in built or name in dict(wanted.others)) and _parse_amount_or_zero(
             built[name]

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from gangplan.findings import FieldPath
 from gangplan.objects import Body
-from gangplan.plan.elastic import build_rendezvous_env
+from gangplan.plan.elastic import build_elastic_rendezvous_env
 from gangplan.validate.jobset import WORKER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_for_disruptions
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_elastic_workers(laid: ExpandedRun) -> Found:
+def check_promised_elastic_workers(laid: ExpandedRun) -> Found:
     """Check what the Job of an elastic run's workers does when one is lost and when the first one ends."""
     role = laid.roles.get(WORKER)
     if laid.unit.job.elastic is None or role is None:
@@ -36,14 +36,14 @@ def check_elastic_workers(laid: ExpandedRun) -> Found:
             " the others, and fail"
         )
         help = 'Keep successPolicy: {rules: [{succeededIndexes: "0"}]}.'
-        yield laid.runtime, report_broken_plan((*job, "successPolicy"), message, help, "elastic")
-    yield from _check_rendezvous_variables(laid, role)
+        yield laid.runtime, report_broken_promise((*job, "successPolicy"), message, help, "elastic")
+    yield from _check_promised_rendezvous_variables(laid, role)
 
 
-def _check_rendezvous_variables(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_rendezvous_variables(laid: ExpandedRun, role: ExpandedRole) -> Found:
     index, path = role.place("env")
     built = {one["name"]: one.get("value") for one in (role.container or {}).get("env") or ()}
-    for variable in build_rendezvous_env(laid.unit.job):
+    for variable in build_elastic_rendezvous_env(laid.unit.job):
         if built.get(variable.name) != variable.value:
             message = f"{role.title} would not meet where the plan says: {variable.name}"
-            yield index, report_broken_plan(path, message, "Keep the variable as it is.", "elastic")
+            yield index, report_broken_promise(path, message, "Keep the variable as it is.", "elastic")

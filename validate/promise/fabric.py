@@ -15,31 +15,31 @@ from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.mounts import index_role_volumes, normalise_mount_path
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan
+from gangplan.validate.promise.words import report_broken_promise
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_planned_fabric(laid: ExpandedRun) -> Found:
+def check_promised_fabric(laid: ExpandedRun) -> Found:
     """Check that each role gets what its fabric gives."""
     for role in laid.present:
         access = laid.unit.job.access_of(LAUNCHER if role.name == LAUNCHER else "worker")
         if access.name and role.container is not None:
-            yield from _check_fabric_host_network(laid, role, access)
-            yield from _check_fabric_annotations(laid, role, access)
-            yield from _check_fabric_volumes(laid, role, access)
-            yield from _check_program_fabric_access(laid, role, access)
-            yield from _check_fabric_containers(laid, role, access)
+            yield from _check_promised_fabric_host_network(laid, role, access)
+            yield from _check_promised_fabric_annotations(laid, role, access)
+            yield from _check_promised_fabric_volumes(laid, role, access)
+            yield from _check_promised_fabric_of_program(laid, role, access)
+            yield from _check_promised_fabric_containers(laid, role, access)
 
 
 def _report_fabric_difference(
     laid: ExpandedRun, path: FieldPath, message: str, access: FabricAccess, what: str = ""
 ) -> tuple[int, Problem]:
     help = f"Write {what or 'it'} at fabrics.{access.name} in the cluster's file."
-    return laid.runtime, report_broken_plan(path, message, help, "rdma")
+    return laid.runtime, report_broken_promise(path, message, help, "rdma")
 
 
-def _check_fabric_host_network(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
+def _check_promised_fabric_host_network(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
     if access.host_network and not role.spec.get("hostNetwork"):
         message = (
             f"{role.title} would not be in their node's network, where fabric '{access.name}' has its cards"
@@ -47,7 +47,7 @@ def _check_fabric_host_network(laid: ExpandedRun, role: ExpandedRole, access: Fa
         yield _report_fabric_difference(laid, (*role.pod, "hostNetwork"), message, access, "hostNetwork")
 
 
-def _check_fabric_annotations(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
+def _check_promised_fabric_annotations(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
     built = (role.template.get("metadata") or {}).get("annotations") or {}
     for key, value in access.annotations:
         if built.get(key) != value:
@@ -57,7 +57,7 @@ def _check_fabric_annotations(laid: ExpandedRun, role: ExpandedRole, access: Fab
             yield _report_fabric_difference(laid, at, message, access, "annotations")
 
 
-def _check_fabric_volumes(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
+def _check_promised_fabric_volumes(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
     """Check that each hostPath volume of the fabric has the path that the fabric states."""
     built = index_role_volumes(role)
     for one in access.volumes:
@@ -70,7 +70,7 @@ def _check_fabric_volumes(laid: ExpandedRun, role: ExpandedRole, access: FabricA
             )
 
 
-def _check_fabric_mounts(
+def _check_promised_fabric_mounts(
     laid: ExpandedRun,
     role: ExpandedRole,
     at: FieldPath,
@@ -101,10 +101,10 @@ def _check_fabric_mounts(
             )
 
 
-def _check_program_fabric_access(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
+def _check_promised_fabric_of_program(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
     box = role.container or {}
     context = box.get("securityContext") or {}
-    yield from _check_fabric_mounts(laid, role, role.box, box, access.mounts, access)
+    yield from _check_promised_fabric_mounts(laid, role, role.box, box, access.mounts, access)
     if access.is_privileged and not context.get("privileged"):
         message = (
             f"{role.title} would not be privileged: devices of fabric '{access.name}' could not be opened"
@@ -121,7 +121,7 @@ def _check_program_fabric_access(laid: ExpandedRun, role: ExpandedRole, access: 
         )
 
 
-def _check_fabric_containers(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
+def _check_promised_fabric_containers(laid: ExpandedRun, role: ExpandedRole, access: FabricAccess) -> Found:
     built = {one["name"]: (index, one) for index, one in enumerate(role.spec.get("initContainers") or ())}
     for one in access.containers:
         if one.name not in built:
@@ -130,11 +130,11 @@ def _check_fabric_containers(laid: ExpandedRun, role: ExpandedRole, access: Fabr
             continue
         index, box = built[one.name]
         at: FieldPath = (*role.pod, "initContainers", index)
-        yield from _check_fabric_mounts(laid, role, at, box, one.mounts, access)
-        yield from _check_fabric_side_container(laid, at, box, one, access)
+        yield from _check_promised_fabric_mounts(laid, role, at, box, one.mounts, access)
+        yield from _check_promised_fabric_side_container(laid, at, box, one, access)
 
 
-def _check_fabric_side_container(
+def _check_promised_fabric_side_container(
     laid: ExpandedRun, at: FieldPath, box: Body, one: FabricSideContainer, access: FabricAccess
 ) -> Found:
     title = f"container '{one.name}' of fabric '{access.name}'"

@@ -15,7 +15,7 @@ from gangplan.re2 import PatternError, UnknownScriptError, compile_search
 from gangplan.validate.jobset import JOBSET_PATH, LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import PROGRAM_CONTAINER, ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 ENDLESS, FAIL, RESTART = "RestartJobSetAndIgnoreMaxRestarts", "FailJobSet", "RestartJobSet"
@@ -35,7 +35,7 @@ class Failure(NamedTuple):
     rule: int | None
 
 
-def check_failure_rules(laid: ExpandedRun) -> Found:
+def check_promised_failure_rules(laid: ExpandedRun) -> Found:
     """Check how failures are handled.
 
     Disruptions by the platform use up no retry, permanent failures are not retried, and other failures are
@@ -48,10 +48,10 @@ def check_failure_rules(laid: ExpandedRun) -> Found:
     if laid.uses_mpi and launcher is not None:
         yield from _check_final_launch_failures(laid, launcher)
     for role in laid.present:
-        yield from _check_program_failure_retries(laid, role)
+        yield from _check_promised_failure_retries(laid, role)
         has_deadline = laid.unit.job.platform.trainer_line.has_run_deadline
         if has_deadline and not laid.unit.job.elastic:
-            yield from _check_disruption_retries(laid, role)
+            yield from _check_promised_disruption_retries(laid, role)
 
 
 def is_endless(rule: Body) -> bool:
@@ -60,30 +60,30 @@ def is_endless(rule: Body) -> bool:
     return rule.get("action") == ENDLESS and any(reason in OWN_FAILURES for reason in reasons)
 
 
-def _check_program_failure_retries(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_failure_retries(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that a program that fails is retried, but not forever, with any exit code that the rules name."""
     codes = laid.unit.job.exit_codes
     tried = next(code for code in (*codes.retry, *range(1, 256)) if not codes.is_final(code))
-    yield from _check_final_exit_codes(laid, role)
+    yield from _check_promised_final_exit_codes(laid, role)
     failure = failed(role, tried)
-    action, at = taken(laid, role, failure)
+    action, at = find_jobset_failure_action(laid, role, failure)
     if action == FAIL:
         message = "a program that fails would not be retried, but the plan has retries"
         help = "Name only what must not be retried: onJobFailureReasons, onJobFailureMessagePatterns."
-        yield laid.runtime, report_broken_plan(at, message, help, "retries")
+        yield laid.runtime, report_broken_promise(at, message, help, "retries")
     for code in sorted(_list_rule_exit_codes(role) - set(FINAL_CODES)):
         failure = failed(role, code)
-        action, at = taken(laid, role, failure)
+        action, at = find_jobset_failure_action(laid, role, failure)
         if action == ENDLESS and failure.reason == POLICY:
             message = f"a program that ends with {code} would be restarted forever"
             help = (
                 "In onJobFailureMessagePatterns, name only what the program did not cause:"
                 f" [has condition {DISRUPTED}]."
             )
-            yield laid.runtime, report_broken_plan(at, message, help)
+            yield laid.runtime, report_broken_promise(at, message, help)
 
 
-def _check_final_exit_codes(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_final_exit_codes(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that the spec's final exit codes end the run, in pods that exit with the program's code."""
     codes = laid.unit.job.exit_codes
     if not codes.is_set or (laid.uses_mpi and role.name != LAUNCHER):
@@ -92,20 +92,20 @@ def _check_final_exit_codes(laid: ExpandedRun, role: ExpandedRole) -> Found:
     if named is None:
         return
     failure = failed(role, named)
-    action, at = taken(laid, role, failure)
+    action, at = find_jobset_failure_action(laid, role, failure)
     if action != FAIL:
         at = at if failure.reason == POLICY else (*role.at, "template", "spec", "podFailurePolicy")
         message = (
             f"a program that ends with {named} would be retried; by the spec the run has failed for good"
         )
         help = "Keep the Job's rule for exit codes and the JobSet's, in their order."
-        yield laid.runtime, report_broken_plan(at, message, help, "exitCodes")
+        yield laid.runtime, report_broken_promise(at, message, help, "exitCodes")
 
 
-def _check_disruption_retries(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_disruption_retries(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check a pod that is removed by a drain, a reclaimed node or a preemption: it uses up no retry."""
     failure = failed(role, TERMINATED, is_disrupted=True)
-    action, at = taken(laid, role, failure)
+    action, at = find_jobset_failure_action(laid, role, failure)
     if action == ENDLESS:
         return
     what = "end the run" if action == FAIL else "use up a retry"
@@ -122,7 +122,7 @@ def _check_final_launch_failures(laid: ExpandedRun, role: ExpandedRole) -> Found
     looks = PREFLIGHT_EXITS.values() if laid.unit.job.image.preflight else ()
     for code in (*FINAL_CODES, *(one.code for one in looks if one.is_final)):
         failure = failed(role, code)
-        action, at = taken(laid, role, failure)
+        action, at = find_jobset_failure_action(laid, role, failure)
         if action == FAIL:
             continue
         if failure.reason != POLICY:
@@ -130,7 +130,7 @@ def _check_final_launch_failures(laid: ExpandedRun, role: ExpandedRole) -> Found
         message = f"a launch that can never succeed (exit code {code}) would be retried"
         help = "Keep the launcher Job's rule for exit codes and the JobSet's, in their order."
         if action == ENDLESS:
-            yield laid.runtime, report_broken_plan(at, f"{message} forever", help)
+            yield laid.runtime, report_broken_promise(at, f"{message} forever", help)
         else:
             yield laid.runtime, report_weakened_plan(at, message, help)
         return
@@ -170,7 +170,9 @@ def _is_met(wanted: Body, code: int) -> bool:
     return (code in (wanted.get("values") or ())) == (wanted.get("operator") == "In")
 
 
-def taken(laid: ExpandedRun, role: ExpandedRole, failure: Failure) -> tuple[str, FieldPath]:
+def find_jobset_failure_action(
+    laid: ExpandedRun, role: ExpandedRole, failure: Failure
+) -> tuple[str, FieldPath]:
     """Return the action that JobSet takes for a failed Job, and the path of the rule that decides it."""
     for index, rule in enumerate((laid.jobset.get("failurePolicy") or {}).get("rules") or ()):
         reasons, targets = rule.get("onJobFailureReasons"), rule.get("targetReplicatedJobs")
@@ -179,12 +181,12 @@ def taken(laid: ExpandedRun, role: ExpandedRole, failure: Failure) -> tuple[str,
         if targets and role.name not in targets:
             continue
         patterns = rule.get("onJobFailureMessagePatterns")
-        if not patterns or any(_is_found(pattern, failure.message) for pattern in patterns):
+        if not patterns or any(_is_failure_pattern_found(pattern, failure.message) for pattern in patterns):
             return str(rule.get("action")), (*RULES, index)
     return RESTART, RULES
 
 
-def _is_found(pattern: str, message: str) -> bool:
+def _is_failure_pattern_found(pattern: str, message: str) -> bool:
     """Return whether Go finds the pattern; JobSet ignores invalid patterns."""
     try:
         return compile_search(pattern)(message) is not None

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from gangplan.objects import Body
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 KIND = "ConfigMap"
 
 
-def check_planned_files(laid: ExpandedRun) -> Found:
+def check_promised_files(laid: ExpandedRun) -> Found:
     """Check that every file is in the ConfigMap, with its bytes, and that the ConfigMap is immutable."""
     planned = laid.unit.job.files
     if not planned:
@@ -29,7 +29,7 @@ def check_planned_files(laid: ExpandedRun) -> Found:
     if name not in maps:
         message = f"ConfigMap {name} would not come with the run, and its pods would wait for it"
         at = (laid.runtime, ())
-        yield at[0], report_broken_plan(at[1], message, "Keep its name.", "files")
+        yield at[0], report_broken_promise(at[1], message, "Keep its name.", "files")
         return
     index, body = maps[name]
     for one in planned:
@@ -40,7 +40,7 @@ def check_planned_files(laid: ExpandedRun) -> Found:
             place = "binaryData" if one.key in (body.get("binaryData") or {}) else "data"
             yield (
                 index,
-                report_broken_plan((place, one.key), message, f"Change {one.source} itself.", "files"),
+                report_broken_promise((place, one.key), message, f"Change {one.source} itself.", "files"),
             )
     if body.get("immutable") is not True:
         message = "the files of the run could change while it runs"

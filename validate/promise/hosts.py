@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from gangplan.validate.jobset import JOBSET_PATH
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_host_names(laid: ExpandedRun) -> Found:
+def check_promised_host_names(laid: ExpandedRun) -> Found:
     """Check that every pod has the name in the hostfile or master address, and can resolve the others."""
     network = laid.jobset.get("network") or {}
     if network.get("enableDNSHostnames") is False:
@@ -25,7 +25,7 @@ def check_host_names(laid: ExpandedRun) -> Found:
         )
         yield (
             laid.runtime,
-            report_broken_plan(
+            report_broken_promise(
                 (*JOBSET_PATH, "network", "enableDNSHostnames"), message, "Keep enableDNSHostnames: true."
             ),
         )
@@ -42,13 +42,13 @@ def check_host_names(laid: ExpandedRun) -> Found:
         message = f"the pods would be found below '{network['subdomain']}': {why}"
         yield (
             laid.runtime,
-            report_broken_plan((*JOBSET_PATH, "network", "subdomain"), message, "Remove subdomain."),
+            report_broken_promise((*JOBSET_PATH, "network", "subdomain"), message, "Remove subdomain."),
         )
     for role in laid.present:
-        yield from _check_pod_name_lookup(laid, role)
+        yield from _check_promised_pod_name_lookup(laid, role)
 
 
-def _check_pod_name_lookup(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_pod_name_lookup(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that pods of a role can resolve the names of the others."""
     spec, policy = role.spec, role.spec.get("dnsPolicy", "ClusterFirst")
     searches = (spec.get("dnsConfig") or {}).get("searches") or ()
@@ -60,7 +60,7 @@ def _check_pod_name_lookup(laid: ExpandedRun, role: ExpandedRole) -> Found:
         message = f"{role.title} would ask the node's DNS ({how}), which does not know the names of the pods"
         right = "ClusterFirstWithHostNet" if spec.get("hostNetwork") else "ClusterFirst"
         at = (*role.pod, "dnsPolicy" if "dnsPolicy" in spec else "hostNetwork")
-        yield laid.runtime, report_broken_plan(at, message, f"Write dnsPolicy: {right}.")
+        yield laid.runtime, report_broken_promise(at, message, f"Write dnsPolicy: {right}.")
     if spec.get("setHostnameAsFQDN"):
         message = (
             f"the host names of {role.title} would be full domain names: more than 64 characters keep a pod"
@@ -68,11 +68,11 @@ def _check_pod_name_lookup(laid: ExpandedRun, role: ExpandedRole) -> Found:
         )
         yield (
             laid.runtime,
-            report_broken_plan((*role.pod, "setHostnameAsFQDN"), message, "Remove setHostnameAsFQDN."),
+            report_broken_promise((*role.pod, "setHostnameAsFQDN"), message, "Remove setHostnameAsFQDN."),
         )
 
 
-def check_ssh_keys(laid: ExpandedRun) -> Found:
+def check_promised_ssh_keys(laid: ExpandedRun) -> Found:
     """Check that the SSH keys are where the image's server and client look for them."""
     mpi = laid.policy.get("mpi")
     if not laid.uses_mpi or mpi is None:
@@ -81,11 +81,14 @@ def check_ssh_keys(laid: ExpandedRun) -> Found:
     if built.rstrip("/") != planned.rstrip("/"):
         message = f"the SSH keys would be at {built}; the image looks for them at {planned}"
         help = f"Write ssh: {{keys: {built}}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
-        yield laid.runtime, report_broken_plan(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), message, help)
-    yield from check_ssh_port(laid)
+        yield (
+            laid.runtime,
+            report_broken_promise(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), message, help),
+        )
+    yield from check_promised_ssh_port(laid)
 
 
-def check_ssh_port(laid: ExpandedRun) -> Found:
+def check_promised_ssh_port(laid: ExpandedRun) -> Found:
     """Check that the container port `ssh` is the one that the SSH server listens on."""
     port = laid.unit.job.image.ssh.port
     for role in laid.present:
@@ -95,5 +98,5 @@ def check_ssh_port(laid: ExpandedRun) -> Found:
                 help = f"Write ssh: {{port: ...}} for '{laid.unit.job.image.name}' in images/catalog.yaml."
                 yield (
                     laid.runtime,
-                    report_broken_plan((*role.box, "ports", index, "containerPort"), message, help),
+                    report_broken_promise((*role.box, "ports", index, "containerPort"), message, help),
                 )

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 
-def check_debug_restarts(laid: ExpandedRun, role: ExpandedRole) -> Iterator[tuple[int, Problem]]:
+def check_promised_debug_restarts(laid: ExpandedRun, role: ExpandedRole) -> Iterator[tuple[int, Problem]]:
     """Check that each pod of a role may fail once and is kept; the Job fails when the time is up."""
     assert laid.unit.job.debug is not None
     until = laid.unit.job.debug.until
@@ -25,7 +25,7 @@ def check_debug_restarts(laid: ExpandedRun, role: ExpandedRole) -> Iterator[tupl
         )
         yield (
             laid.runtime,
-            report_broken_plan(
+            report_broken_promise(
                 (*role.pod, "restartPolicy"), message, "Keep restartPolicy: OnFailure.", "debug"
             ),
         )
@@ -36,7 +36,7 @@ def check_debug_restarts(laid: ExpandedRun, role: ExpandedRole) -> Iterator[tupl
             f"the run would end once pods of {role.title} have failed {limit or 1} times in all;"
             f" the plan keeps all {role.pods} of them until {until}"
         )
-        yield laid.runtime, report_broken_plan(at, message, f"Keep backoffLimit: {enough}.", "debug")
+        yield laid.runtime, report_broken_promise(at, message, f"Keep backoffLimit: {enough}.", "debug")
     elif limit > enough:
         message = f"pods of {role.title} would be restarted {limit} times before the run ends"
         message += f"; the plan says {enough}"

@@ -16,7 +16,7 @@ from gangplan.plan.launchers import ParsedOption, UnreadableError, find_launcher
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun, RolePlace
-from gangplan.validate.promise.words import report_broken_plan
+from gangplan.validate.promise.words import report_broken_promise
 from gangplan.validate.trainer.trainjobs import RESERVED_VARIABLES
 
 Found = Iterator[tuple[int, Problem]]
@@ -33,7 +33,7 @@ HELD = re.compile(
 FREE = re.compile(r".*_verbose")
 
 
-def check_launch_arguments(laid: ExpandedRun) -> Found:
+def check_promised_launch_arguments(laid: ExpandedRun) -> Found:
     """Check that the launcher (for torch, each worker) runs the planned arguments."""
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
@@ -45,8 +45,8 @@ def check_launch_arguments(laid: ExpandedRun) -> Found:
     head = _count_equal_leading_words(planned, built)
     tail = _count_equal_leading_words(planned[head:][::-1], built[head:][::-1])
     gone, new = planned[head : len(planned) - tail], built[head : len(built) - tail]
-    program = _find_program_start(laid.unit)
-    if _has_only_tuning_options(laid.unit, built):
+    program = _find_program_start_in_planned_words(laid.unit)
+    if _has_only_tuning_beyond_plan(laid.unit, built):
         return
     index, path = _locate_differing_argument(role, head)
     if head + len(gone) <= program:
@@ -59,7 +59,7 @@ def check_launch_arguments(laid: ExpandedRun) -> Found:
     else:
         message = "the run would not start the command of its spec"
         help = "Write command in the spec."
-    yield index, report_broken_plan(path, message, help, "command")
+    yield index, report_broken_promise(path, message, help, "command")
 
 
 def _locate_differing_argument(role: ExpandedRole, head: int) -> RolePlace:
@@ -79,7 +79,7 @@ def _count_equal_leading_words(some: Sequence[str], others: Sequence[str]) -> in
     return count
 
 
-def _find_program_start(unit: RunPlan) -> int:
+def _find_program_start_in_planned_words(unit: RunPlan) -> int:
     """Return where the user's words begin in the planned ones, or -1 if all of them are the user's."""
     if not unit.launch.is_wrapped:
         return -1
@@ -90,7 +90,7 @@ def _find_program_start(unit: RunPlan) -> int:
     return len(unit.launch.argv) - _count_equal_leading_words(list(unit.launch.argv)[::-1], words[::-1])
 
 
-def _has_only_tuning_options(unit: RunPlan, built: Sequence[str]) -> bool:
+def _has_only_tuning_beyond_plan(unit: RunPlan, built: Sequence[str]) -> bool:
     """Return whether a command only adds options to the planned one that do not affect ranks and hosts."""
     family = mpi_family_of(unit.job)
     try:
@@ -133,16 +133,18 @@ def unescape_kubelet_word(word: str) -> str:
     return word.replace("$$", "$") if "$$" in word else word
 
 
-def check_launch_environment(laid: ExpandedRun) -> Found:
+def check_promised_launch_environment(laid: ExpandedRun) -> Found:
     """Check that the variables of the launch exist, and that those that affect it have the planned values."""
     unit = laid.unit
     if laid.uses_mpi:
-        yield from _check_launch_variables(laid, laid.roles.get(LAUNCHER), unit.launch.launcher_env)
+        yield from _check_promised_launch_variables(laid, laid.roles.get(LAUNCHER), unit.launch.launcher_env)
     else:
-        yield from _check_launch_variables(laid, laid.roles.get(WORKER), unit.launch.worker_env)
+        yield from _check_promised_launch_variables(laid, laid.roles.get(WORKER), unit.launch.worker_env)
 
 
-def _check_launch_variables(laid: ExpandedRun, role: ExpandedRole | None, planned: Sequence[EnvVar]) -> Found:
+def _check_promised_launch_variables(
+    laid: ExpandedRun, role: ExpandedRole | None, planned: Sequence[EnvVar]
+) -> Found:
     if role is None or role.container is None:
         return
     wanted = {one.name: one for one in planned}
@@ -152,7 +154,7 @@ def _check_launch_variables(laid: ExpandedRun, role: ExpandedRole | None, planne
     if gone:
         message = f"{role.title} would have no variable {', '.join(gone)}, which the launch needs"
         help = "Keep the existing variables, and add others: op: add, path: .../env/-."
-        yield laid.runtime, report_broken_plan((*role.box, "env"), message, help, "command")
+        yield laid.runtime, report_broken_promise((*role.box, "env"), message, help, "command")
     for name, variable in wanted.items():
         if (
             name in built
@@ -162,7 +164,7 @@ def _check_launch_variables(laid: ExpandedRun, role: ExpandedRole | None, planne
             message = f"{role.title} would have another {name}; the plan starts the run with {variable.value}"
             yield (
                 index,
-                report_broken_plan(
+                report_broken_promise(
                     _find_variable_path(path, role, name), message, _describe_variable_fix(name), "command"
                 ),
             )
@@ -179,7 +181,7 @@ def _check_launch_variables(laid: ExpandedRun, role: ExpandedRole | None, planne
             )
             yield (
                 index,
-                report_broken_plan(
+                report_broken_promise(
                     _find_variable_path(path, role, name), message, _describe_variable_fix(name), "command"
                 ),
             )

@@ -11,12 +11,12 @@ from gangplan.objects import Body
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_run_deadlines(laid: ExpandedRun) -> Found:
+def check_promised_run_deadlines(laid: ExpandedRun) -> Found:
     """Check that the run ends no later than planned; an earlier end is reported as weakened.
 
     TrainJob has a deadline since Trainer 2.2; before, the deadline of its Job counts. A shorter deadline of a
@@ -33,12 +33,12 @@ def check_run_deadlines(laid: ExpandedRun) -> Found:
         when = "never end" if stated is None else f"end after {format_seconds(stated)}"
         message = f"the run would {when}; the plan ends it after {format_seconds(planned)}"
         help = "Write timeout in the spec, or defaults: {timeout: ...} in cluster.yaml."
-        yield own[0], report_broken_plan(own[1], message, help, "timeout")
+        yield own[0], report_broken_promise(own[1], message, help, "timeout")
     limits: list[tuple[int, FieldPath, Any]] = [(*own, stated)]
     for role in laid.present:
         job: FieldPath = (*role.at, "template", "spec", "activeDeadlineSeconds")
         limits.append((laid.runtime, job, role.job.get("activeDeadlineSeconds")))
-        yield from check_pod_deadline(laid, role)
+        yield from check_promised_pod_deadline(laid, role)
     for index, path, limit in limits:
         if limit is not None and (not planned or limit < planned):
             is_long = f"the plan gives it {format_seconds(planned)}" if planned else "the plan has no end"
@@ -48,7 +48,7 @@ def check_run_deadlines(laid: ExpandedRun) -> Found:
             return
 
 
-def check_pod_deadline(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def check_promised_pod_deadline(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check for a pod deadline shorter than planned; it fails the run like a crash, not like a timeout."""
     limit, planned = role.spec.get("activeDeadlineSeconds"), laid.unit.job.timeout_s
     if limit is not None and (not planned or limit < planned):
@@ -58,7 +58,7 @@ def check_pod_deadline(laid: ExpandedRun, role: ExpandedRole) -> Found:
         )
         help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
         at: FieldPath = (*role.pod, "activeDeadlineSeconds")
-        yield laid.runtime, report_broken_plan(at, message, help, "timeout")
+        yield laid.runtime, report_broken_promise(at, message, help, "timeout")
 
 
 def format_seconds(seconds: int) -> str:
@@ -69,7 +69,7 @@ def format_seconds(seconds: int) -> str:
     return f"{seconds}s"
 
 
-def check_run_endings(laid: ExpandedRun) -> Found:
+def check_containers_outlasting_program(laid: ExpandedRun) -> Found:
     """Check that pods whose end is the run's end have no other container that outlasts the program."""
     role = laid.roles.get(LAUNCHER if laid.uses_mpi else WORKER)
     if role is None or role.container is None:
@@ -85,7 +85,7 @@ def check_run_endings(laid: ExpandedRun) -> Found:
             yield laid.runtime, report_weakened_plan((*role.pod, "containers", index), message, help)
 
 
-def check_sync_options(laid: ExpandedRun) -> Found:
+def check_promised_sync_options(laid: ExpandedRun) -> Found:
     """Check that no sync deletes a run whose file was removed or applies an archived run (decision 0002)."""
     for index, body in enumerate(laid.run.bodies):
         if body["kind"] in ("CronJob", "Job"):
@@ -98,13 +98,13 @@ def check_sync_options(laid: ExpandedRun) -> Found:
             )
             yield (
                 index,
-                report_broken_plan(
+                report_broken_promise(
                     (*at, syncing.SYNC_OPTIONS), message, f"Keep {syncing.NEVER_PRUNED} among its options."
                 ),
             )
         if laid.unit.job.is_archived and annotations.get(syncing.ARGO_HOOK) != syncing.SKIP_HOOK:
             message = "the run is archived but would be applied again"
-            yield index, report_broken_plan((*at, syncing.ARGO_HOOK), message, "Keep the annotation.")
+            yield index, report_broken_promise((*at, syncing.ARGO_HOOK), message, "Keep the annotation.")
 
 
 def _read_object_annotations(body: Body) -> Body:

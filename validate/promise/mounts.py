@@ -14,7 +14,7 @@ from gangplan.objects import Body
 from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 SHM = "/dev/shm"
@@ -26,7 +26,7 @@ SHARED = frozenset(("persistentVolumeClaim", "nfs", "cephfs", "glusterfs", "azur
 SYSTEM = frozenset(("/", *PROGRAM_FOLDERS, *KERNEL_FOLDERS))
 
 
-def check_planned_mounts(laid: ExpandedRun) -> Found:
+def check_promised_mounts(laid: ExpandedRun) -> Found:
     """Check that every role has the planned mounts, writable where the spec needs it."""
     for role in laid.present:
         if role.container is None:
@@ -36,7 +36,7 @@ def check_planned_mounts(laid: ExpandedRun) -> Found:
         at: FieldPath = (*role.box, "volumeMounts")
         for wanted in laid.unit.job.mounts_of(LAUNCHER if role.name == LAUNCHER else "worker"):
             found = mounts.get(wanted.path.rstrip("/"))
-            yield from _check_mounted_volume(
+            yield from _check_promised_mounted_volume(
                 laid, role, at, wanted, found, volumes.get((found or {}).get("name", "")) or {}
             )
         if SHM not in mounts and not role.spec.get("hostIPC"):
@@ -57,21 +57,23 @@ def index_role_volumes(role: ExpandedRole) -> Mapping[str, Body]:
     return {one["name"]: one for one in role.spec.get("volumes") or ()}
 
 
-def _check_mounted_volume(
+def _check_promised_mounted_volume(
     laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: Mount, found: Body | None, volume: Body
 ) -> Found:
     name = wanted.name
     if found is None:
         message = f"{role.title} would have nothing at {wanted.path}; the plan has '{name}' there"
-        yield laid.runtime, report_broken_plan(at, message, "Keep the mount, or change data in the spec.")
+        yield laid.runtime, report_broken_promise(at, message, "Keep the mount, or change data in the spec.")
         return
     if wanted.scratch:
-        yield from _check_scratch_space(laid, role, wanted.scratch, volume, bool(found.get("readOnly")))
+        yield from _check_promised_scratch_space(
+            laid, role, wanted.scratch, volume, bool(found.get("readOnly"))
+        )
         return
     if wanted.own_claim or (wanted.inline and wanted.inline.name):
-        from gangplan.validate.promise.volumes import check_own_volume  # few runs have one
+        from gangplan.validate.promise.volumes import check_promised_private_volume  # few runs have one
 
-        yield from check_own_volume(laid, role, at, wanted, found, volume)
+        yield from check_promised_private_volume(laid, role, at, wanted, found, volume)
         return
     claim = volume.get("persistentVolumeClaim") or {}
     other = claim.get("claimName", "") if wanted.claim else (volume.get("secret") or {}).get("secretName", "")
@@ -83,26 +85,26 @@ def _check_mounted_volume(
         key, value = GCSFUSE_ANNOTATION
         if volume["csi"].get("driver") == GCSFUSE and pods.get(key) != value:
             message = f"{role.title} would never start: without annotation {key} nothing mounts {wanted.path}"
-            yield laid.runtime, report_broken_plan(role.template_at, message, "Keep it.")
+            yield laid.runtime, report_broken_promise(role.template_at, message, "Keep it.")
     if wanted.config_map:
         other, name = (volume.get("configMap") or {}).get("name", ""), wanted.config_map
     if wanted.key and "configMap" in volume and found.get("subPath") != wanted.key:
         message = f"{role.title} would not have the file {wanted.file} at {wanted.path}"
-        yield laid.runtime, report_broken_plan(at, message, "Keep its subPath.", "files")
+        yield laid.runtime, report_broken_promise(at, message, "Keep its subPath.", "files")
     # Another kind of volume (nfs, a local cache) is the site's way to give the same data.
     if other not in (name, ""):
         message = f"{role.title} would have '{other}' at {wanted.path}; the plan has '{name}' there"
         yield (
             laid.runtime,
-            report_broken_plan(at, message, f"Write {other} in data, files or secrets of the spec."),
+            report_broken_promise(at, message, f"Write {other} in data, files or secrets of the spec."),
         )
     is_closed = bool(found.get("readOnly") or claim.get("readOnly"))
     if is_closed and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, although the spec requires it"
-        yield laid.runtime, report_broken_plan(at, message, "Remove readOnly.")
+        yield laid.runtime, report_broken_promise(at, message, "Remove readOnly.")
 
 
-def _check_scratch_space(
+def _check_promised_scratch_space(
     laid: ExpandedRun, role: ExpandedRole, wanted: ScratchSpace, volume: Body, is_closed: bool
 ) -> Found:
     """Check that scratch is private to the pod and has the planned medium and size.
@@ -113,17 +115,23 @@ def _check_scratch_space(
     empty, size = volume.get("emptyDir"), _find_volume_size(volume)
     if is_closed:
         message = f"{role.title} could not write to their scratch"
-        yield laid.runtime, report_broken_plan((*role.box, "volumeMounts"), message, "Remove readOnly.")
+        yield laid.runtime, report_broken_promise((*role.box, "volumeMounts"), message, "Remove readOnly.")
     if SHARED & set(volume):
         message = f"all pods would share {wanted.path}; the plan gives each scratch of its own"
-        yield laid.runtime, report_broken_plan(at, message, "Mount it elsewhere, or write data in the spec.")
+        yield (
+            laid.runtime,
+            report_broken_promise(at, message, "Mount it elsewhere, or write data in the spec."),
+        )
     elif size and parse_quantity(size) < wanted.size:
         message = f"{role.title} would have {size} of scratch; the plan has {wanted.size}"
         yield laid.runtime, report_weakened_plan(at, message, "Write scratch in the spec.")
     if empty is not None and (empty.get("medium") == "Memory") != (wanted.medium == "memory"):
         where = "memory, which counts as the program's" if empty.get("medium") == "Memory" else "disk"
         message = f"{role.title} would have their scratch in {where}; the plan has it on {wanted.medium}"
-        yield laid.runtime, report_broken_plan(at, message, "Write medium of scratch in the spec.", "scratch")
+        yield (
+            laid.runtime,
+            report_broken_promise(at, message, "Write medium of scratch in the spec.", "scratch"),
+        )
 
 
 def _find_volume_size(volume: Body) -> str:
@@ -133,7 +141,7 @@ def _find_volume_size(volume: Body) -> str:
     return str((volume.get("emptyDir") or {}).get("sizeLimit") or stated.get("storage") or "")
 
 
-def check_hiding_mounts(laid: ExpandedRun) -> Found:
+def check_promised_launch_files_not_hidden(laid: ExpandedRun) -> Found:
     """Check that no mount hides the keys, the hostfile, the accounts, or the SSH server and its settings."""
     yield from _check_system_mounts(laid)
     if not laid.uses_mpi:
@@ -158,7 +166,7 @@ def check_hiding_mounts(laid: ExpandedRun) -> Found:
                 at = (*role.box, "volumeMounts", index)
                 yield (
                     laid.runtime,
-                    report_broken_plan(at, message, "Mount it elsewhere, or single files by subPath."),
+                    report_broken_promise(at, message, "Mount it elsewhere, or single files by subPath."),
                 )
 
 
@@ -170,7 +178,10 @@ def _check_system_mounts(laid: ExpandedRun) -> Found:
             path = normalise_mount_path(one)
             if path not in ours and (message := _explain_unusable_mount(laid, role, path, one)):
                 at = (*role.box, "volumeMounts", index)
-                yield laid.runtime, report_broken_plan(at, message, "Mount it elsewhere, such as below /mnt.")
+                yield (
+                    laid.runtime,
+                    report_broken_promise(at, message, "Mount it elsewhere, such as below /mnt."),
+                )
 
 
 def _explain_unusable_mount(laid: ExpandedRun, role: ExpandedRole, path: str, mount: Body) -> str:
@@ -189,7 +200,7 @@ def _explain_unusable_mount(laid: ExpandedRun, role: ExpandedRole, path: str, mo
     return ""
 
 
-def check_repeated_mounts(laid: ExpandedRun) -> Found:
+def check_promised_mounts_are_distinct(laid: ExpandedRun) -> Found:
     """Check that no two volumes are mounted at one path.
 
     The API server compares paths as they are written, so it accepts `/data` and `/data/`.
@@ -202,11 +213,14 @@ def check_repeated_mounts(laid: ExpandedRun) -> Found:
                     f"{role.title} would have two volumes at {normalise_mount_path(one)}, one over the other"
                 )
                 at = (*role.box, "volumeMounts", index)
-                yield laid.runtime, report_broken_plan(at, message, "Choose another folder for one of them.")
+                yield (
+                    laid.runtime,
+                    report_broken_promise(at, message, "Choose another folder for one of them."),
+                )
             seen.add(normalise_mount_path(one))
 
 
-def check_writable_tmp(laid: ExpandedRun) -> Found:
+def check_promised_writable_tmp(laid: ExpandedRun) -> Found:
     """Check that /tmp is writable: all launchers write there (sockets and files of MPI, torchrun's logs)."""
     for role in laid.present:
         box = role.container or {}
@@ -221,4 +235,4 @@ def check_writable_tmp(laid: ExpandedRun) -> Found:
             )
             at = (*role.box, "securityContext", "readOnlyRootFilesystem")
             help = f"Mount an emptyDir at {SCRATCH_FOLDER}, or keep the root file system writable."
-            yield laid.runtime, report_broken_plan(at, message, help)
+            yield laid.runtime, report_broken_promise(at, message, help)

@@ -20,7 +20,7 @@ EVERYWHERE = {(MAP, "kube-root-ca.crt"), (MAP, "openshift-service-ca.crt")}
 Need = tuple[str, str, FieldPath]
 
 
-def check_needed_objects(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def check_promised_pods_have_needed_objects(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Report required objects that the plan does not have; pods do not wait for `optional: true`."""
     pods = list(find_generated_pods(laid).values())
     if not pods:

@@ -15,10 +15,10 @@ from gangplan.validate.promise.roles import (
     find_generated_pods,
     find_program_container,
 )
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 
-def check_role_commands(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def check_promised_role_commands(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check the command of each role, without the user's arguments."""
     before = {
         name: find_program_container({"spec": pod})[1] for name, pod in find_generated_pods(laid).items()
@@ -30,16 +30,16 @@ def check_role_commands(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
         # launch.py checks the words of the run's own command one by one.
         fields = ["command", *(["args"] if role.name != LAUNCHER and laid.uses_mpi else ())]
         if role.name == LAUNCHER and laid.unit.job.image.preflight:
-            from gangplan.validate.promise.preflight import check_preflight_call  # few runs have one
+            from gangplan.validate.promise.preflight import check_promised_preflight_call  # few runs have one
 
-            if any(True for _ in check_preflight_call(laid)):
+            if any(True for _ in check_promised_preflight_call(laid)):
                 continue  # already reported for the same command
         for name in fields:
             if role.container.get(name) != mine.get(name):
                 yield _report_replaced_command(laid, role, name)
 
 
-def check_image_surroundings(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def check_image_working_folder_and_path(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check that no patch replaces the image's working directory and PATH, whose values no file states."""
     for role in laid.present:
         box = role.container or {}
@@ -75,4 +75,4 @@ def _report_replaced_command(laid: ExpandedRun, role: ExpandedRole, name: str) -
             "the workers would not start the image's SSH server, through which the launcher starts the ranks"
         )
         help = f"Write ssh for '{laid.unit.job.image.name}' in images/catalog.yaml."
-    return index, report_broken_plan(path, message, help)
+    return index, report_broken_promise(path, message, help)

@@ -8,12 +8,12 @@ from gangplan.model.job import EnvVar
 from gangplan.objects import Body
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan
+from gangplan.validate.promise.words import report_broken_promise
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_sourced_variables(laid: ExpandedRun) -> Found:
+def check_promised_variable_sources(laid: ExpandedRun) -> Found:
     """Check that variables with a value from the pod or a ConfigMap have the planned source in every role."""
     planned = [one for one in laid.unit.job.env if one.is_own or one.config_map]
     for role in laid.present if planned else ():
@@ -23,14 +23,17 @@ def check_sourced_variables(laid: ExpandedRun) -> Found:
             if variable.name not in built:
                 continue  # launch.py reports the ones that the launch needs; workers of MPI may lack the rest
             at, one = built[variable.name]
-            if _read_variable_source(one.get("valueFrom") or {}) != _build_planned_source(variable):
+            if _read_built_variable_source(one.get("valueFrom") or {}) != _build_planned_source(variable):
                 where = _describe_planned_source(variable)
                 message = f"{role.title} would have another {variable.name}; the plan reads it from {where}"
                 place = (*path, at) if "env" not in role.own else path
-                yield index, report_broken_plan(place, message, f"Write {variable.name} in env of the spec.")
+                yield (
+                    index,
+                    report_broken_promise(place, message, f"Write {variable.name} in env of the spec."),
+                )
 
 
-def _read_variable_source(source: Body) -> tuple[str, ...]:
+def _read_built_variable_source(source: Body) -> tuple[str, ...]:
     """Return the built source of a value."""
     if "fieldRef" in source:
         return "field", str(source["fieldRef"].get("fieldPath"))
@@ -52,7 +55,7 @@ def _describe_planned_source(variable: EnvVar) -> str:
     return f"key {variable.key} of ConfigMap {variable.config_map}"
 
 
-def check_working_folder(laid: ExpandedRun) -> Found:
+def check_promised_working_folder(laid: ExpandedRun) -> Found:
     """Check that the program starts in the planned folder; without one a site may choose it."""
     planned = laid.unit.job.workdir
     for role in laid.present:
@@ -64,4 +67,4 @@ def check_working_folder(laid: ExpandedRun) -> Found:
                 f"{role.title} would start in {built or 'the folder of the image'}; the plan has {planned}"
             )
             at = (*role.box, "workingDir")
-            yield laid.runtime, report_broken_plan(at, message, "Write workdir in the spec.", "workdir")
+            yield laid.runtime, report_broken_promise(at, message, "Write workdir in the spec.", "workdir")

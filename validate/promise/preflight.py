@@ -9,10 +9,10 @@ from gangplan.validate.jobset import LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.launch import unescape_kubelet_word
 from gangplan.validate.promise.roles import ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan
+from gangplan.validate.promise.words import report_broken_promise
 
 
-def check_preflight_call(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def check_promised_preflight_call(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Check that the launcher's command starts the preflight with the planned arguments."""
     job, role = laid.unit.job, laid.roles.get(LAUNCHER)
     if role is None or role.container is None:
@@ -28,4 +28,4 @@ def check_preflight_call(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     else:
         message = "the program would start without the preflight that the spec asks for"
     index, path = role.place("command")
-    yield index, report_broken_plan(path, message, help, "preflight")
+    yield index, report_broken_promise(path, message, help, "preflight")

@@ -12,7 +12,12 @@ from gangplan.model.backend import MPIJOB, RUNTIME_KIND, title_of
 from gangplan.objects import Body
 from gangplan.plan import RunPlan
 from gangplan.records import dataclass
-from gangplan.validate.expand import EXPANDERS, ExpandedPods, MissingRuntimeError, find_template_holder
+from gangplan.validate.expand import (
+    EXPANDERS,
+    ExpandedPods,
+    MissingRuntimeError,
+    find_holder_of_pod_templates,
+)
 from gangplan.validate.jobset import LAUNCHER, WORKER, find_trainjob_step, list_replicated_jobs
 from gangplan.validate.trainer.runtimes import find_pod_spec
 from gangplan.validate.world import BuiltRun, World, find_pod_templates
@@ -114,7 +119,7 @@ class ExpandedRun:
         return found
 
 
-def expand_run(world: World, run: BuiltRun) -> ExpandedRun | None:
+def expand_built_run_into_roles(world: World, run: BuiltRun) -> ExpandedRun | None:
     """Return the run as its controller expands it; None if an object is missing or the runtime is another."""
     made = run.unit.job.backend
     at = {body["kind"]: index for index, body in enumerate(run.bodies)}
@@ -122,7 +127,7 @@ def expand_run(world: World, run: BuiltRun) -> ExpandedRun | None:
         return None
     job = at[made.kind]
     try:
-        index, holder = find_template_holder(world, run.bodies, job)
+        index, holder = find_holder_of_pod_templates(world, run.bodies, job)
     except MissingRuntimeError:
         return None
     if holder is not run.bodies[at[made.holder]]:
@@ -132,13 +137,15 @@ def expand_run(world: World, run: BuiltRun) -> ExpandedRun | None:
     names = {made.role("launcher"): LAUNCHER, made.role("worker"): WORKER}
     for number, one in enumerate(EXPANDERS[made.kind](body, holder, index)):
         name = names.get(one.name, one.name)
-        roles[name] = _build_expanded_role(number, one, name, trainer, job)
+        roles[name] = _build_role_of_built_pods(number, one, name, trainer, job)
     uses_mpi = run.unit.job.uses_mpi
     present = tuple(roles[one] for one in ((LAUNCHER, WORKER) if uses_mpi else (WORKER,)) if one in roles)
     return ExpandedRun(run, run.unit, job, index, roles, uses_mpi, present)
 
 
-def _build_expanded_role(number: int, pods: ExpandedPods, name: str, trainer: Body, job: int) -> ExpandedRole:
+def _build_role_of_built_pods(
+    number: int, pods: ExpandedPods, name: str, trainer: Body, job: int
+) -> ExpandedRole:
     """Return the role of expanded pods, with the fields of the trainer in object `job` applied."""
     place, container = find_program_container(pods.template)
     own: dict[str, RolePlace] = {}

@@ -15,7 +15,7 @@ from gangplan.validate.jobset import JOBSET_PATH, LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_for_disruptions
 from gangplan.validate.promise.roles import ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
@@ -26,11 +26,11 @@ TRAINER, JOBSETS, JOBS = (
 )
 
 
-def check_managers(laid: ExpandedRun) -> Found:
+def check_promised_managers(laid: ExpandedRun) -> Found:
     """Check that the controllers of this cluster, or MultiKueue on a manager cluster, take the objects."""
     platform = laid.unit.job.platform
     if platform.hands_on:
-        yield from _check_kueue_managed_by(laid)
+        yield from _check_promised_kueue_manager(laid)
         return
     stated = laid.job.get("managedBy", TRAINER)
     if stated != TRAINER and platform.trainer_line.respects_managers:
@@ -39,20 +39,20 @@ def check_managers(laid: ExpandedRun) -> Found:
             " this cluster dispatches no runs"
         )
         help = "Remove managedBy; write multiKueue in cluster.yaml where runs go to worker clusters."
-        yield laid.train_job, report_broken_plan(("spec", "managedBy"), message, help)
+        yield laid.train_job, report_broken_promise(("spec", "managedBy"), message, help)
     if laid.jobset.get("managedBy", JOBSETS) != JOBSETS:
         message = "the run would never start: JobSet ignores what another controller manages"
-        yield laid.runtime, report_broken_plan((*JOBSET_PATH, "managedBy"), message, "Remove managedBy.")
+        yield laid.runtime, report_broken_promise((*JOBSET_PATH, "managedBy"), message, "Remove managedBy.")
     for role in laid.present:
         if role.job.get("managedBy", JOBS) != JOBS:
             message = (
                 f"{role.title} would never start: Kubernetes creates no pods for a Job of another controller"
             )
             at = (*role.at, "template", "spec", "managedBy")
-            yield laid.runtime, report_broken_plan(at, message, "Remove managedBy.")
+            yield laid.runtime, report_broken_promise(at, message, "Remove managedBy.")
 
 
-def _check_kueue_managed_by(laid: ExpandedRun) -> Found:
+def _check_promised_kueue_manager(laid: ExpandedRun) -> Found:
     """Check that managedBy is not Trainer's name on a cluster where Kueue's webhook replaces it.
 
     The webhook does so whether it is stated or not (CanDefaultManagedBy, v0.19.2). On other clusters
@@ -67,7 +67,7 @@ def _check_kueue_managed_by(laid: ExpandedRun) -> Found:
         yield laid.train_job, Problem(("spec", "managedBy"), message, help, GIT_OWNED_FIELD)
 
 
-def check_schedulers(laid: ExpandedRun) -> Found:
+def check_promised_schedulers(laid: ExpandedRun) -> Found:
     """Check for pods that wait for an unknown controller or scheduler, or that bypass the scheduler."""
     for role in laid.present:
         spec = role.spec
@@ -76,7 +76,7 @@ def check_schedulers(laid: ExpandedRun) -> Found:
                 f"{role.title} would all go to node '{spec['nodeName']}', bypassing the scheduler and Kueue"
             )
             help = "Remove nodeName; a node selector chooses nodes."
-            yield laid.runtime, report_broken_plan((*role.pod, "nodeName"), message, help)
+            yield laid.runtime, report_broken_promise((*role.pod, "nodeName"), message, help)
         for gate in spec.get("schedulingGates") or ():
             message = f"{role.title} would wait until somebody removes the gate '{gate['name']}'"
             help = "Remove schedulingGates, unless a controller of this cluster opens them."
@@ -89,7 +89,7 @@ def check_schedulers(laid: ExpandedRun) -> Found:
             yield laid.runtime, report_weakened_plan((*role.pod, "schedulerName"), message, help)
 
 
-def check_runtime_class(laid: ExpandedRun) -> Found:
+def check_promised_runtime_class(laid: ExpandedRun) -> Found:
     """Check that the RuntimeClass exists.
 
     Kubernetes refuses pods of an unknown one (v1.34, plugin/pkg/admission/runtimeclass).
@@ -111,10 +111,10 @@ def check_runtime_class(laid: ExpandedRun) -> Found:
             f" runtimeClasses has {', '.join(offered) or 'none'}"
         )
         help = f"Remove runtimeClassName, or add '{name}' to runtimeClasses in {file} where it exists."
-        yield laid.runtime, report_broken_plan(at, message, help)
+        yield laid.runtime, report_broken_promise(at, message, help)
 
 
-def check_single_restarts(laid: ExpandedRun) -> Found:
+def check_promised_restarts_are_whole(laid: ExpandedRun) -> Found:
     """Check for Jobs that restart single pods, and Jobs that end before all of their pods."""
     elastic = laid.unit.job.elastic
     for role in laid.present:
@@ -123,7 +123,7 @@ def check_single_restarts(laid: ExpandedRun) -> Found:
             message = f"single pods of {role.title} would be restarted, while other ranks still run"
             yield (
                 laid.runtime,
-                report_broken_plan(
+                report_broken_promise(
                     (*job, "backoffLimitPerIndex"), message, "Write retries in the spec.", "retries"
                 ),
             )
@@ -135,13 +135,16 @@ def check_single_restarts(laid: ExpandedRun) -> Found:
                     " other ranks still run"
                 )
                 at = (*job, "podFailurePolicy", "rules", index)
-                yield laid.runtime, report_broken_plan(at, message, "Write action: FailJob.", "retries")
+                yield laid.runtime, report_broken_promise(at, message, "Write action: FailJob.", "retries")
         if role.job.get("successPolicy") and role.pods > 1 and not elastic:
             message = f"{role.title} would be stopped as soon as some of them have succeeded"
-            yield laid.runtime, report_broken_plan((*job, "successPolicy"), message, "Remove successPolicy.")
+            yield (
+                laid.runtime,
+                report_broken_promise((*job, "successPolicy"), message, "Remove successPolicy."),
+            )
 
 
-def check_grace_period(laid: ExpandedRun) -> Found:
+def check_promised_grace_period(laid: ExpandedRun) -> Found:
     """Check that ranks have the planned time to save when a run is stopped."""
     planned = laid.unit.job.grace_s
     for role in laid.present:
@@ -155,7 +158,7 @@ def check_grace_period(laid: ExpandedRun) -> Found:
             yield laid.runtime, report_weakened_plan(at, message, "Keep it, or make it longer.")
 
 
-def check_start_blockers(laid: ExpandedRun) -> Found:
+def check_promised_pods_can_start(laid: ExpandedRun) -> Found:
     """Check for readiness gates, images that are never pulled, and probes that start after Kueue gives up."""
     for role in laid.present:
         for index, gate in enumerate(role.spec.get("readinessGates") or ()):
@@ -183,7 +186,7 @@ def check_start_blockers(laid: ExpandedRun) -> Found:
                 at = (*role.box, name, "initialDelaySeconds")
                 yield (
                     laid.runtime,
-                    report_broken_plan(at, message, "Write a few seconds, or a longer podsReadyTimeout."),
+                    report_broken_promise(at, message, "Write a few seconds, or a longer podsReadyTimeout."),
                 )
 
 
@@ -192,7 +195,7 @@ def _find_kueue_start_timeout(laid: ExpandedRun) -> int:
     return platform.start_wait_s if platform.kueue is not None else 0
 
 
-def check_exclusive_placement(laid: ExpandedRun) -> Found:
+def check_promised_exclusive_placement(laid: ExpandedRun) -> Found:
     """Check JobSet's exclusive placement, which sends all pods of a Job to one domain.
 
     Source: JobSet v0.12, pkg/controllers.
@@ -211,7 +214,7 @@ def check_exclusive_placement(laid: ExpandedRun) -> Found:
             yield laid.runtime, report_weakened_plan(at, message, "Write placement in the spec.")
 
 
-def check_shared_processes(laid: ExpandedRun) -> Found:
+def check_promised_process_isolation(laid: ExpandedRun) -> Found:
     """Check for a shared process namespace: process 1 is then pause, which a run may not signal."""
     for role in laid.present:
         if role.spec.get("shareProcessNamespace") and laid.uses_mpi:
@@ -223,7 +226,7 @@ def check_shared_processes(laid: ExpandedRun) -> Found:
             yield laid.runtime, report_weakened_plan(at, message, "Remove shareProcessNamespace.")
 
 
-def check_priority_class(laid: ExpandedRun) -> Found:
+def check_promised_priority_class(laid: ExpandedRun) -> Found:
     """Check that the PriorityClass is the planned one.
 
     Kubernetes refuses pods of an unknown one (v1.34, plugin/pkg/admission/priority).
@@ -240,7 +243,7 @@ def check_priority_class(laid: ExpandedRun) -> Found:
                 f" 'training-{laid.unit.job.priority}'{ending}"
             )
             at = (*role.pod, "priorityClassName")
-            yield laid.runtime, report_broken_plan(at, message, "Write priority in the spec.", "priority")
+            yield laid.runtime, report_broken_promise(at, message, "Write priority in the spec.", "priority")
 
 
 def check_launcher_probes(laid: ExpandedRun) -> Found:
@@ -252,4 +255,4 @@ def check_launcher_probes(laid: ExpandedRun) -> Found:
         probe = role.container.get(name)
         if probe is not None and "exec" not in probe:
             message = f"the launcher would be killed: nothing in it listens where the {name} asks"
-            yield laid.runtime, report_broken_plan((*role.box, name), message, f"Remove the {name}.")
+            yield laid.runtime, report_broken_promise((*role.box, name), message, f"Remove the {name}.")

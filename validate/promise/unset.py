@@ -17,7 +17,7 @@ _LABEL = re.compile(r"metadata\.labels\['([^']+)'\]")
 _ADDED = re.compile(r"(.*\.)?(k8s|kubernetes)\.io/.*|trainer\.kubeflow\.org/.*|job-name|controller-uid")
 
 
-def check_unset_variables(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
+def check_promised_variables_are_set(laid: ExpandedRun) -> Iterator[tuple[int, Problem]]:
     """Report each variable that would be empty in the pods of a role."""
     for role in laid.present:
         labels = (role.template.get("metadata") or {}).get("labels") or {}

@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan
+from gangplan.validate.promise.words import report_broken_promise
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_program_user(laid: ExpandedRun) -> Found:
+def check_promised_program_user(laid: ExpandedRun) -> Found:
     """Check that the user and group can read the keys."""
     if not laid.uses_mpi:
         return
     for role in laid.present:
-        yield from _check_run_as_user(laid, role)
-        yield from _check_pod_fs_group(laid, role)
+        yield from _check_promised_run_as_user(laid, role)
+        yield from _check_promised_pod_fs_group(laid, role)
 
 
-def _check_run_as_user(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_run_as_user(laid: ExpandedRun, role: ExpandedRole) -> Found:
     image = laid.unit.job.image
     pod, own = role.spec.get("securityContext") or {}, (role.container or {}).get("securityContext") or {}
     built = own.get("runAsUser", pod.get("runAsUser"))
@@ -38,10 +38,10 @@ def _check_run_as_user(laid: ExpandedRun, role: ExpandedRole) -> Found:
     )
     uid = built or image.uid
     help = f"Write user: {{uid: {uid}}} for '{image.name}' in images/catalog.yaml, once the image has it."
-    yield laid.runtime, report_broken_plan(at, message, help)
+    yield laid.runtime, report_broken_promise(at, message, help)
 
 
-def _check_pod_fs_group(laid: ExpandedRun, role: ExpandedRole) -> Found:
+def _check_promised_pod_fs_group(laid: ExpandedRun, role: ExpandedRole) -> Found:
     """Check that the pod has a group; from Trainer 2.3 on only the pod's group may read the keys."""
     context = role.spec.get("securityContext") or {}
     job = laid.unit.job
@@ -49,4 +49,4 @@ def _check_pod_fs_group(laid: ExpandedRun, role: ExpandedRole) -> Found:
     if needs_group and context.get("fsGroup") is None:
         message = f"{role.title} could not read the SSH keys, which belong to root and to the pod's fsGroup"
         help = f"Keep a group: fsGroup: {laid.unit.job.image.gid}."
-        yield laid.runtime, report_broken_plan((*role.pod, "securityContext", "fsGroup"), message, help)
+        yield laid.runtime, report_broken_promise((*role.pod, "securityContext", "fsGroup"), message, help)

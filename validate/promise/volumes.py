@@ -10,12 +10,12 @@ from gangplan.model.quantity import parse_quantity
 from gangplan.objects import Body
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
-from gangplan.validate.promise.words import report_broken_plan, report_weakened_plan
+from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
 
 
-def check_own_volume(
+def check_promised_private_volume(
     laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: Mount, found: Body, volume: Body
 ) -> Found:
     """Check a volume that each pod has to itself.
@@ -25,14 +25,16 @@ def check_own_volume(
     volumes: FieldPath = (*role.pod, "volumes")
     if bool(found.get("readOnly")) and not wanted.read_only:
         message = f"{role.title} could not write to {wanted.path}, although the spec requires it"
-        yield laid.runtime, report_broken_plan(at, message, "Remove readOnly.", "volumes")
+        yield laid.runtime, report_broken_promise(at, message, "Remove readOnly.", "volumes")
     if wanted.own_claim:
-        yield from _check_pod_volume_claim(laid, role, volumes, wanted.own_claim, wanted.path, volume)
+        yield from _check_promised_pod_volume_claim(
+            laid, role, volumes, wanted.own_claim, wanted.path, volume
+        )
     elif wanted.inline and "csi" in volume:
-        yield from _check_inline_csi_volume(laid, role, volumes, wanted.inline, volume["csi"])
+        yield from _check_promised_inline_csi_volume(laid, role, volumes, wanted.inline, volume["csi"])
 
 
-def _check_inline_csi_volume(
+def _check_promised_inline_csi_volume(
     laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: InlineVolume, built: Body
 ) -> Found:
     if built.get("driver") != wanted.driver:
@@ -54,13 +56,13 @@ def _check_inline_csi_volume(
             )
             yield (
                 laid.runtime,
-                report_broken_plan(
+                report_broken_promise(
                     at, message, "Write it in volumes of the cluster's file, or of the spec.", "volumes"
                 ),
             )
 
 
-def _check_pod_volume_claim(
+def _check_promised_pod_volume_claim(
     laid: ExpandedRun, role: ExpandedRole, at: FieldPath, wanted: PodClaim, path: str, volume: Body
 ) -> Found:
     claim = ((volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}).get("spec") or {}
@@ -69,7 +71,7 @@ def _check_pod_volume_claim(
         message = f"all pods would share {path}; the plan gives each a volume '{wanted.name}' of its own"
         yield (
             laid.runtime,
-            report_broken_plan(at, message, "Mount it elsewhere, or write data in the spec.", "volumes"),
+            report_broken_promise(at, message, "Mount it elsewhere, or write data in the spec.", "volumes"),
         )
     elif size is not None and parse_quantity(str(size)) < wanted.size:
         message = f"{role.title} would have {size} of volume '{wanted.name}'; the plan has {wanted.size}"

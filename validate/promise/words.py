@@ -7,7 +7,7 @@ from gangplan.rules.patches import PLAN_BROKEN, PLAN_WEAKENED
 from gangplan.validate.problems import Problem
 
 
-def report_broken_plan(path: FieldPath, message: str, help: str, field: str = "") -> Problem:
+def report_broken_promise(path: FieldPath, message: str, help: str, field: str = "") -> Problem:
     """Return the problem that a run starts or ends differently from the plan.
 
     `field` is the spec's field (as in `Job.origins`).

@@ -12,13 +12,13 @@ from dataclasses import replace
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.kueue import AdmissionVerdict
-from gangplan.validate.kueue.model import count_unplaced_pods
-from gangplan.validate.kueue.request import RunRequest, request_of
+from gangplan.validate.kueue.model import count_pods_kueue_admits_without_node
+from gangplan.validate.kueue.request import RunRequest, build_run_request
 from gangplan.validate.kueue.solver import find_idle_verdict
-from gangplan.validate.memo import Memo, digest_plain_data
+from gangplan.validate.memo import Memo, digest_memo_key
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import PodShape, bounds_of, list_pod_shapes
+from gangplan.validate.scheduler.pods import PodShape, bounds_of, list_pod_shapes_to_schedule
 from gangplan.validate.world import World
 
 
@@ -38,46 +38,52 @@ class _Answers:
         self.of_pods: Memo[AdmittedPods] = Memo()
 
 
-def find_admitted_pods(world: World, request: RunRequest) -> AdmittedPods | None:
+def find_node_fit_of_admitted_pods(world: World, request: RunRequest) -> AdmittedPods | None:
     """Return the pods of a request and their fit, or None if Kueue never admits it.
 
     Equal requests share one answer. Raises `NeverError` if the run's runtime does not exist.
     """
     if find_idle_verdict(world, request).outcome == "never":
         return None
-    return world.once(_Answers).of_runs.answer(request.key, lambda: _share_fit_of_alike_runs(world, request))
+    return world.once(_Answers).of_runs.answer(
+        request.key, lambda: _find_node_fit_of_alike_runs(world, request)
+    )
 
 
-def _share_fit_of_alike_runs(world: World, request: RunRequest) -> AdmittedPods:
+def _find_node_fit_of_alike_runs(world: World, request: RunRequest) -> AdmittedPods:
     """Return the pods and their fit, sharing the answer with runs that differ only in namespace and queue.
 
     Names matter only if pods have constraints on other pods.
     """
     if request.job is None or request.names_matter or request.refused or request.pods_key is None:
-        return admit(world, request)
+        return fit_pods_of_admitted_run(world, request)
     assignment = find_idle_verdict(world, request).assignment
-    key = digest_plain_data(request.pods_key, request.job["kind"], assignment, bounds_of(world, request))
-    return world.once(_Answers).of_pods.answer(key, lambda: admit(world, request))
+    key = digest_memo_key(request.pods_key, request.job["kind"], assignment, bounds_of(world, request))
+    return world.once(_Answers).of_pods.answer(key, lambda: fit_pods_of_admitted_run(world, request))
 
 
-def admit(world: World, request: RunRequest) -> AdmittedPods:
+def fit_pods_of_admitted_run(world: World, request: RunRequest) -> AdmittedPods:
     """Compute the pods and their fit for a run that Kueue admits, without the cache."""
     verdict = find_idle_verdict(world, request)
     pods = [
-        _apply_assigned_flavors(world, one, verdict.assignment.get(one.name, {}))
-        for one in list_pod_shapes(world, request)
+        _apply_assigned_flavors_to_pods(world, one, verdict.assignment.get(one.name, {}))
+        for one in list_pod_shapes_to_schedule(world, request)
     ]
     return AdmittedPods(tuple(pods), fit_pods(world, pods))
 
 
 def fit_admitted_run(world: World, bodies: Sequence[Body]) -> Fit | None:
     """Return whether the pods of an admitted run find nodes, or None if Kueue never admits it."""
-    request = request_of(world, bodies)
-    found = find_admitted_pods(world, request)
-    return None if found is None else _subtract_unplaced_pods(found.fit, find_idle_verdict(world, request))
+    request = build_run_request(world, bodies)
+    found = find_node_fit_of_admitted_pods(world, request)
+    return (
+        None
+        if found is None
+        else _subtract_gated_pods_from_node_fit(found.fit, find_idle_verdict(world, request))
+    )
 
 
-def _subtract_unplaced_pods(fit: Fit, verdict: AdmissionVerdict) -> Fit:
+def _subtract_gated_pods_from_node_fit(fit: Fit, verdict: AdmissionVerdict) -> Fit:
     """Subtract the pods that Kueue does not place, which keep its scheduling gate forever.
 
     Kueue places whole slices and silently leaves out the rest (pkg/cache/scheduler/tas_flavor_snapshot.go
@@ -85,7 +91,7 @@ def _subtract_unplaced_pods(fit: Fit, verdict: AdmissionVerdict) -> Fit:
     place.
     """
     placements, gated = dict(fit.placements), 0
-    for name, rest in count_unplaced_pods(verdict).items():
+    for name, rest in count_pods_kueue_admits_without_node(verdict).items():
         placed = dict(placements.get(name, {}))
         for group in sorted(placed, reverse=True):
             gone = min(placed[group], max(0, sum(placed.values()) - (fit.wanted[name] - rest)))
@@ -104,7 +110,7 @@ def _subtract_unplaced_pods(fit: Fit, verdict: AdmissionVerdict) -> Fit:
     )
 
 
-def _apply_assigned_flavors(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
+def _apply_assigned_flavors_to_pods(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
     """Add what the assigned flavors add to pods; with a topology, Kueue itself chooses the nodes."""
     spec, placed = dict(one.spec), one.is_placed
     for name in sorted(set(assigned.values())):

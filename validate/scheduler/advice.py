@@ -15,7 +15,9 @@ Good = Callable[[Fit], bool]
 STEPS = {"cpu": 1000, "memory": 1 << 30, "ephemeral-storage": 1 << 30}
 
 
-def find_largest_count(world: World, pods: Sequence[PodShape], name: str, good: Good) -> int:
+def find_largest_pod_count_fitting_nodes(
+    world: World, pods: Sequence[PodShape], name: str, good: Good
+) -> int:
     """Return the largest number of pods of a pod set for which `good` is true, or 0."""
     (count,) = [one.count for one in pods if one.name == name]
     return _find_largest_that_holds(
@@ -23,7 +25,9 @@ def find_largest_count(world: World, pods: Sequence[PodShape], name: str, good: 
     )
 
 
-def find_largest_request(world: World, pods: Sequence[PodShape], name: str, resource: str, good: Good) -> int:
+def find_largest_pod_request_fitting_nodes(
+    world: World, pods: Sequence[PodShape], name: str, resource: str, good: Good
+) -> int:
     """Return the largest request per pod (thousandths of a core, bytes, devices) for which `good` is true.
 
     The result is a multiple of a step that people write, or 0 if no amount is small enough.

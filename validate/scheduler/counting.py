@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from gangplan.records import dataclass
 from gangplan.validate.scheduler.model import HOST_KEY, FitQuestion, Packing
-from gangplan.validate.scheduler.node import build_empty_content, count_node_capacity
+from gangplan.validate.scheduler.node import build_empty_content, count_pods_fitting_on_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,14 @@ class EqualDomains:
         return sum(pods for _, pods in self.parts)
 
 
-def pack_single_kind(question: FitQuestion, kind: int) -> Packing | None:
+def pack_single_pod_kind_on_nodes(question: FitQuestion, kind: int) -> Packing | None:
     """Return the answer for one kind that shares no node or constraint with others; None if not countable."""
     one = question.kinds[kind]
     keys = {*one.near, *(each.key for each in one.spreads)}
     room = [
-        count_node_capacity(question, at, kind) if home and _has_topology_keys(question, at, keys) else 0
+        count_pods_fitting_on_node(question, at, kind)
+        if home and _has_topology_keys(question, at, keys)
+        else 0
         for at, home in enumerate(one.homes)
     ]
     apart = [key for key, kinds in one.apart if key != HOST_KEY and kind in kinds]
@@ -50,7 +52,7 @@ def pack_single_kind(question: FitQuestion, kind: int) -> Packing | None:
     if len(one.near) + len(apart) + len(spreads) > 1:
         return None
     if one.near:
-        return _pack_pods_in_one_domain(
+        return _pack_affine_pods_in_one_domain(
             question, kind, _group_equal_domains(question, one.near[0], room, every)
         )
     if apart:
@@ -58,7 +60,7 @@ def pack_single_kind(question: FitQuestion, kind: int) -> Packing | None:
         free = [at for at in every if apart[0] != HOST_KEY and question.pools[at].places[apart[0]] is None]
         domains = _group_equal_domains(question, apart[0], room, [at for at in every if at not in free])
         loose = [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in free]
-        return _pack_pods_evenly(question, kind, domains, 1, loose)
+        return _pack_pods_evenly_over_domains(question, kind, domains, 1, loose)
     if spreads:
         (each,) = spreads
         keys = {other.key for other in one.spreads}
@@ -71,8 +73,8 @@ def pack_single_kind(question: FitQuestion, kind: int) -> Packing | None:
         least = min((domain.room for domain in domains), default=0)
         if sum(domain.times for domain in domains) < each.domains:
             least = 0
-        return _pack_pods_evenly(question, kind, domains, least + each.skew, ())
-    return _pack_pods_evenly(
+        return _pack_pods_evenly_over_domains(question, kind, domains, least + each.skew, ())
+    return _pack_pods_evenly_over_domains(
         question, kind, [], 0, [EqualDomains(1, ((at, question.pools[at].count * room[at]),)) for at in every]
     )
 
@@ -101,22 +103,22 @@ def _group_equal_domains(
     return [*found, *(EqualDomains(1, tuple(parts)) for parts in named.values())]
 
 
-def _pack_pods_in_one_domain(question: FitQuestion, kind: int, domains: list[EqualDomains]) -> Packing:
+def _pack_affine_pods_in_one_domain(question: FitQuestion, kind: int, domains: list[EqualDomains]) -> Packing:
     """Place all pods in the domain of the first pod."""
     one = question.kinds[kind]
     usable = [domain for domain in domains if domain.room] if kind in one.friends else []
     if not usable:
-        return Packing(_build_one_kind_placement(question, {}, kind), True, 0)
+        return Packing(_build_placement_of_one_pod_kind(question, {}, kind), True, 0)
     best = max(usable, key=lambda domain: domain.room)
     worst = min(usable, key=lambda domain: domain.room)
     return Packing(
-        _build_one_kind_placement(question, _distribute_pods_in_domain(best, one.count), kind),
+        _build_placement_of_one_pod_kind(question, _place_pods_in_pools_of_domain(best, one.count), kind),
         True,
         min(one.count, worst.room),
     )
 
 
-def _pack_pods_evenly(
+def _pack_pods_evenly_over_domains(
     question: FitQuestion,
     kind: int,
     domains: Sequence[EqualDomains],
@@ -130,21 +132,23 @@ def _pack_pods_evenly(
     total: dict[int, int] = {}
     left = bound
     for domain in loose:
-        for pool, pods in _distribute_pods_in_domain(domain, left).items():
+        for pool, pods in _place_pods_in_pools_of_domain(domain, left).items():
             total[pool] = total.get(pool, 0) + pods
             left -= pods
-    level, rest = _compute_fill_level(domains, limit, left)
+    level, rest = _compute_even_fill_level_of_domains(domains, limit, left)
     for domain in domains:
         filled = min(domain.room, level)
         more = min(rest, domain.times) if domain.room > level else 0
         rest -= more
         for times, pods in ((domain.times - more, filled), (more, filled + 1)):
-            for pool, share in _distribute_pods_in_domain(domain, pods).items():
+            for pool, share in _place_pods_in_pools_of_domain(domain, pods).items():
                 total[pool] = total.get(pool, 0) + times * share
-    return Packing(_build_one_kind_placement(question, total, kind), True, bound)
+    return Packing(_build_placement_of_one_pod_kind(question, total, kind), True, bound)
 
 
-def _compute_fill_level(domains: Sequence[EqualDomains], limit: int, pods: int) -> tuple[int, int]:
+def _compute_even_fill_level_of_domains(
+    domains: Sequence[EqualDomains], limit: int, pods: int
+) -> tuple[int, int]:
     """Return the level to which pods fill domains evenly, and the number of pods above it."""
     low, high = 0, limit
     while low < high:
@@ -156,7 +160,7 @@ def _compute_fill_level(domains: Sequence[EqualDomains], limit: int, pods: int) 
     return low, pods - sum(domain.times * min(domain.room, low) for domain in domains)
 
 
-def _distribute_pods_in_domain(domain: EqualDomains, pods: int) -> dict[int, int]:
+def _place_pods_in_pools_of_domain(domain: EqualDomains, pods: int) -> dict[int, int]:
     """Distribute pods over the pools of one domain, one pool after another."""
     out: dict[int, int] = {}
     for pool, room in domain.parts:
@@ -164,7 +168,7 @@ def _distribute_pods_in_domain(domain: EqualDomains, pods: int) -> dict[int, int
     return out
 
 
-def _build_one_kind_placement(
+def _build_placement_of_one_pod_kind(
     question: FitQuestion, by_pool: dict[int, int], kind: int
 ) -> tuple[tuple[int, ...], ...]:
     """Return the placement as a table in which only this kind has pods."""
@@ -173,19 +177,19 @@ def _build_one_kind_placement(
     return tuple(mine if at == kind else nothing for at in range(len(question.kinds)))
 
 
-def pack_one_beside_many(question: FitQuestion, many: int, single: int) -> Packing | None:
+def pack_one_pod_beside_many_on_nodes(question: FitQuestion, many: int, single: int) -> Packing | None:
     """Return the answer for one pod and another kind on the same nodes; None if not countable."""
     kinds = question.kinds
     for kind in (many, single):
         if kinds[kind].near or kinds[kind].spreads or any(key != HOST_KEY for key, _ in kinds[kind].apart):
             return None
-    full, with_single = _count_room_beside_single(question, many, single)
+    full, with_single = _count_node_room_beside_single_pod(question, many, single)
     counts = [pool.count for pool in question.pools]
     wanted, total = kinds[many].count, sum(n * c for n, c in zip(full, counts, strict=True))
     places = [at for at, room in enumerate(with_single) if room >= 0 and counts[at]]
     if not places:
         return Packing(
-            _build_two_kind_placement(question, many, single, full, wanted, None, with_single),
+            _build_placement_of_two_pod_kinds(question, many, single, full, wanted, None, with_single),
             True,
             min(wanted, total),
         )
@@ -196,28 +200,32 @@ def pack_one_beside_many(question: FitQuestion, many: int, single: int) -> Packi
     is_later = question.kinds[single].stage > question.kinds[many].stage and first < 1 + wanted
     chosen = None if is_later and first == min(wanted, total) else best if at_most == first else None
     return Packing(
-        _build_two_kind_placement(question, many, single, full, wanted, chosen, with_single),
+        _build_placement_of_two_pod_kinds(question, many, single, full, wanted, chosen, with_single),
         True,
-        _count_worst_case_pods(question, many, single, full, with_single, places),
+        _count_scheduled_pods_in_worst_case(question, many, single, full, with_single, places),
     )
 
 
-def _count_room_beside_single(question: FitQuestion, many: int, single: int) -> tuple[list[int], list[int]]:
+def _count_node_room_beside_single_pod(
+    question: FitQuestion, many: int, single: int
+) -> tuple[list[int], list[int]]:
     """Return by pool: how many of the many fit on an empty node, and next to the single one (-1 if not)."""
     guest = tuple(int(at == single) for at in range(len(question.kinds)))
     full, with_single = [], []
     for at in range(len(question.pools)):
         is_home = question.kinds[many].homes[at]
-        full.append(count_node_capacity(question, at, many) if is_home else 0)
+        full.append(count_pods_fitting_on_node(question, at, many) if is_home else 0)
         fits = (
             question.kinds[single].homes[at]
-            and count_node_capacity(question, at, single, build_empty_content(question)) > 0
+            and count_pods_fitting_on_node(question, at, single, build_empty_content(question)) > 0
         )
-        with_single.append((count_node_capacity(question, at, many, guest) if is_home else 0) if fits else -1)
+        with_single.append(
+            (count_pods_fitting_on_node(question, at, many, guest) if is_home else 0) if fits else -1
+        )
     return full, with_single
 
 
-def _count_worst_case_pods(
+def _count_scheduled_pods_in_worst_case(
     question: FitQuestion, many: int, single: int, full: list[int], with_single: list[int], places: list[int]
 ) -> int:
     """Return the worst case: an adversary chooses the nodes and, unless stages fix it, the order."""
@@ -236,7 +244,7 @@ def _count_worst_case_pods(
     return min(outcomes)
 
 
-def _build_two_kind_placement(
+def _build_placement_of_two_pod_kinds(
     question: FitQuestion,
     many: int,
     single: int,

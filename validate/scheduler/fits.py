@@ -6,31 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from gangplan.objects import Body
-from gangplan.validate.kueue.request import request_of
+from gangplan.validate.kueue.request import build_run_request
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.node import count_node_capacity
-from gangplan.validate.scheduler.pods import PodShape, list_pod_shapes
-from gangplan.validate.scheduler.reduce import Reducer, list_unjudged_constraints
-from gangplan.validate.scheduler.solve import solve_fit
-from gangplan.validate.scheduler.words import describe_unfit_pods
+from gangplan.validate.scheduler.node import count_pods_fitting_on_node
+from gangplan.validate.scheduler.pods import PodShape, list_pod_shapes_to_schedule
+from gangplan.validate.scheduler.reduce import Reducer, list_unjudged_scheduling_constraints
+from gangplan.validate.scheduler.solve import solve_fit_question
+from gangplan.validate.scheduler.words import describe_pods_without_fitting_node
 from gangplan.validate.world import World
 
 Value = TypeVar("Value")
 
 
-def fit_run(world: World, bodies: Sequence[Body]) -> Fit:
+def fit_run_pods_onto_nodes(world: World, bodies: Sequence[Body]) -> Fit:
     """Return whether the pods of a run find nodes on an otherwise empty cluster.
 
     `bodies` are the built objects of one run (TrainJob and TrainingRuntime, a JobSet, or a Job). Kueue is
     ignored: `admitted.py` considers it. Raises `NeverError` if the run's runtime does not exist.
     """
-    return fit_pods(world, list_pod_shapes(world, request_of(world, bodies)))
+    return fit_pods(world, list_pod_shapes_to_schedule(world, build_run_request(world, bodies)))
 
 
 def fit_pods(world: World, pods: Sequence[PodShape]) -> Fit:
     """Return the fit of pods by shape; pods of a later phase start when the earlier ones have ended."""
     phases = [
-        _fit_phase_pods(world, [one for one in pods if one.phase == phase])
+        _fit_phase_pods_onto_nodes(world, [one for one in pods if one.phase == phase])
         for phase in sorted({one.phase for one in pods})
     ]
     known = [one.sure for one in phases if one.sure is not None]
@@ -50,15 +50,15 @@ def _merge_phase_mappings(parts: Sequence[Mapping[str, Value]]) -> dict[str, Val
     return {name: value for part in parts for name, value in part.items()}
 
 
-def _fit_phase_pods(world: World, pods: Sequence[PodShape]) -> Fit:
+def _fit_phase_pods_onto_nodes(world: World, pods: Sequence[PodShape]) -> Fit:
     """Return the fit of the pods of one phase, which run at the same time."""
     total, wanted = sum(one.count for one in pods), {one.name: one.count for one in pods}
-    unknown = [told for one in pods for told in list_unjudged_constraints(one, world.nodes)]
+    unknown = [told for one in pods for told in list_unjudged_scheduling_constraints(one, world.nodes)]
     if unknown:
         return Fit(total, 0, None, False, wanted, reasons=tuple(unknown))
     reducer = Reducer(world, pods)
     question = reducer.question()
-    answer = solve_fit(question)
+    answer = solve_fit_question(question)
     names = [group.name for group in world.nodes]
     placements = {
         one.name: {names[at]: n for at, n in enumerate(row) if n}
@@ -66,14 +66,14 @@ def _fit_phase_pods(world: World, pods: Sequence[PodShape]) -> Fit:
     }
     nodes = {
         one.name: {
-            names[at]: -(-n // max(1, count_node_capacity(question, at, kind)))
+            names[at]: -(-n // max(1, count_pods_fitting_on_node(question, at, kind)))
             for at, n in enumerate(row)
             if n
         }
         for kind, (one, row) in enumerate(zip(pods, answer.placed, strict=True))
     }
     reasons = tuple(
-        describe_unfit_pods(world, reducer, question, answer, kind)
+        describe_pods_without_fitting_node(world, reducer, question, answer, kind)
         for kind, one in enumerate(pods)
         if sum(answer.placed[kind]) < one.count
     )

@@ -10,7 +10,7 @@ from gangplan.records import dataclass
 from gangplan.validate.kueue import verdict_of
 from gangplan.validate.kueue.proof import find_pool_name
 from gangplan.validate.scheduler.pods import PodShape
-from gangplan.validate.scheduler.reduce import count_free_units
+from gangplan.validate.scheduler.reduce import count_free_node_units
 from gangplan.validate.world import BuiltRun, NodeGroup, World
 
 WORDS = {"cpu": "CPU", "memory": "memory"}
@@ -41,7 +41,11 @@ def find_forgotten_gpus(world: World, run: BuiltRun, pods: Sequence[PodShape]) -
     gpus = _count_node_gpus(group)
     if not gpus:
         return None
-    plain = [one for one in _list_team_pools(world, run) if one.count and not _count_node_gpus(one)]
+    plain = [
+        one
+        for one in _list_node_pools_of_queue_flavors(world, run)
+        if one.count and not _count_node_gpus(one)
+    ]
     short = {one.name: _list_short_resources(one, workers) for one in plain}
     if not plain or not all(short.values()):
         return None
@@ -50,7 +54,7 @@ def find_forgotten_gpus(world: World, run: BuiltRun, pods: Sequence[PodShape]) -
     field = short[nearest.name][0]
     has, wants = (
         format_kueue_amount(field, units)
-        for units in (count_free_units(nearest.free, field), workers.requests[field])
+        for units in (count_free_node_units(nearest.free, field), workers.requests[field])
     )
     written = job.origins.get("gpus")
     is_meant = written is not None and written.layer == "spec"
@@ -69,7 +73,7 @@ def _count_node_gpus(group: NodeGroup) -> int:
     return max((int(amount) for name, amount in group.free.items() if is_gpu(name)), default=0)
 
 
-def _list_team_pools(world: World, run: BuiltRun) -> list[NodeGroup]:
+def _list_node_pools_of_queue_flavors(world: World, run: BuiltRun) -> list[NodeGroup]:
     """Return the pools of the flavors of the run's queue; all pools without a queue."""
     queue = world.find("ClusterQueue", verdict_of(world, run).queue)
     if queue is None:
@@ -81,4 +85,4 @@ def _list_team_pools(world: World, run: BuiltRun) -> list[NodeGroup]:
 
 def _list_short_resources(group: NodeGroup, workers: PodShape) -> list[str]:
     """Return the resources that a node of the group lacks for a worker."""
-    return [name for name in WORDS if workers.requests.get(name, 0) > count_free_units(group.free, name)]
+    return [name for name in WORDS if workers.requests.get(name, 0) > count_free_node_units(group.free, name)]

@@ -12,9 +12,9 @@ from gangplan.objects import Body
 from gangplan.validate.apiserver.labels import (
     HARD_EFFECTS,
     LabelMap,
-    find_required_terms,
+    find_required_node_affinity_terms,
     has_all_labels,
-    matches_any_term,
+    matches_any_node_selector_term,
     matches_labels,
 )
 from gangplan.validate.world import HOSTNAME_LABEL, NodeGroupTaint
@@ -25,12 +25,14 @@ def find_repelling_taint(
 ) -> NodeGroupTaint | None:
     """Return the first taint that keeps the pod away."""
     for taint in taints:
-        if taint.effect in HARD_EFFECTS and not any(tolerates(one, taint) for one in tolerations):
+        if taint.effect in HARD_EFFECTS and not any(
+            matches_taint_toleration(one, taint) for one in tolerations
+        ):
             return taint
     return None
 
 
-def tolerates(toleration: Body, taint: NodeGroupTaint) -> bool:
+def matches_taint_toleration(toleration: Body, taint: NodeGroupTaint) -> bool:
     """Return whether a toleration covers a taint. An empty key or effect covers all of them.
 
     `validate/kueue/matching.py` differs: kube-scheduler 1.34 has no Lt and Gt.
@@ -43,15 +45,15 @@ def tolerates(toleration: Body, taint: NodeGroupTaint) -> bool:
     return operator == "Exists" or (operator == "Equal" and (toleration.get("value") or "") == taint.value)
 
 
-def matches_node(spec: Body, labels: LabelMap) -> bool:
+def matches_node_selector_and_affinity(spec: Body, labels: LabelMap) -> bool:
     """Return whether a pod's nodeSelector and required node affinity accept a node with these labels.
 
     Terms are alternatives; a term without expressions and fields accepts no node. `matchFields` supports only
     `metadata.name`. The names of a pool's nodes are unknown, so In accepts none of them and NotIn all.
     """
-    terms = find_required_terms(spec)
+    terms = find_required_node_affinity_terms(spec)
     return has_all_labels(spec.get("nodeSelector") or {}, labels) and (
-        terms is None or matches_any_term(terms, labels, None)
+        terms is None or matches_any_node_selector_term(terms, labels, None)
     )
 
 
@@ -60,7 +62,7 @@ def matches_pods(selector: Body | None, labels: LabelMap) -> bool:
     return selector is not None and matches_labels(selector, labels)
 
 
-def add_label_keys(constraint: Body, own: LabelMap) -> Body | None:
+def add_match_label_keys_to_selector(constraint: Body, own: LabelMap) -> Body | None:
     """Return the selector of an affinity term or spread constraint, with the additions of its label keys.
 
     The API server merges `matchLabelKeys` and `mismatchLabelKeys` of affinity terms into the selector when it
@@ -81,7 +83,7 @@ def add_label_keys(constraint: Body, own: LabelMap) -> Body | None:
     return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *added]}
 
 
-def applies_to_namespace(term: Body, own: str, namespaces: Mapping[str, LabelMap]) -> bool:
+def applies_affinity_term_to_namespace(term: Body, own: str, namespaces: Mapping[str, LabelMap]) -> bool:
     """Return whether an affinity term applies to the run's own namespace, the only one that has pods.
 
     Without `namespaces` and `namespaceSelector` it applies to the pod's own; a selector adds matching ones.

@@ -15,7 +15,7 @@ def build_empty_content(question: FitQuestion) -> NodeContent:
     return (0,) * len(question.kinds)
 
 
-def strangers(question: FitQuestion, kind: int) -> frozenset[int]:
+def list_pod_kinds_never_sharing_node(question: FitQuestion, kind: int) -> frozenset[int]:
     """Return the kinds that cannot share a node with this one: host ports, anti-affinity of either side."""
     one = question.kinds[kind]
     mine = {other for key, kinds in one.apart if key == HOST_KEY for other in kinds}
@@ -28,16 +28,20 @@ def strangers(question: FitQuestion, kind: int) -> frozenset[int]:
     return one.clashes | mine | theirs
 
 
-def is_roomy(question: FitQuestion, pool: int) -> bool:
+def has_node_room_for_all_pods(question: FitQuestion, pool: int) -> bool:
     """Return whether a node has room for all pods that could be on it, so that kinds never compete for it."""
     content = tuple(
-        min(kind.count, count_node_capacity(question, pool, at)) if kind.homes[pool] else 0
+        min(kind.count, count_pods_fitting_on_node(question, pool, at)) if kind.homes[pool] else 0
         for at, kind in enumerate(question.kinds)
     )
     present = [at for at, n in enumerate(content) if n]
     if sum(content) > question.pools[pool].pods:
         return False
-    if any(other != at and other in present for at in present for other in strangers(question, at)):
+    if any(
+        other != at and other in present
+        for at in present
+        for other in list_pod_kinds_never_sharing_node(question, at)
+    ):
         return False
     room = question.pools[pool].room
     used = [
@@ -47,7 +51,9 @@ def is_roomy(question: FitQuestion, pool: int) -> bool:
     return all(have >= amount for have, amount in zip(room, used, strict=True))
 
 
-def on_numa_nodes(question: FitQuestion, pool: int, kind: int, resource: int) -> int | None:
+def count_pods_fitting_numa_resource(
+    question: FitQuestion, pool: int, kind: int, resource: int
+) -> int | None:
     """Return how many pods a node takes if each gets a resource from one NUMA node; None without this limit.
 
     Pods larger than a NUMA node have no limit here; the pool's policy decides, and `restricted` gives them
@@ -60,22 +66,25 @@ def on_numa_nodes(question: FitQuestion, pool: int, kind: int, resource: int) ->
     return each * node.cells[resource] if each else None
 
 
-def _count_numa_capacity(question: FitQuestion, pool: int, kind: int) -> int | None:
+def _count_pods_fitting_numa_nodes(question: FitQuestion, pool: int, kind: int) -> int | None:
     """Return the smallest of these limits over all resources."""
     if not question.pools[pool].cells:
         return None
-    limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
+    limits = [
+        count_pods_fitting_numa_resource(question, pool, kind, i)
+        for i in range(len(question.kinds[kind].needs))
+    ]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def has_node_room(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> bool:
+def has_node_room_for_pod(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> bool:
     """Return whether resources, pods per node and host ports allow one more pod."""
     node, one = question.pools[pool], question.kinds[kind]
     if sum(content) >= node.pods:
         return False
     if any(content[other] for other in one.clashes):
         return False
-    limit = _count_numa_capacity(question, pool, kind)
+    limit = _count_pods_fitting_numa_nodes(question, pool, kind)
     if limit is not None and content[kind] >= limit:
         return False
     return all(
@@ -85,13 +94,13 @@ def has_node_room(question: FitQuestion, pool: int, content: NodeContent, kind: 
     )
 
 
-def count_node_capacity(
+def count_pods_fitting_on_node(
     question: FitQuestion, pool: int, kind: int, beside: NodeContent | None = None
 ) -> int:
     """Return how many pods of a kind a node takes next to others, by all constraints within one node."""
     content = beside if beside is not None else build_empty_content(question)
     node, one = question.pools[pool], question.kinds[kind]
-    apart = strangers(question, kind)
+    apart = list_pod_kinds_never_sharing_node(question, kind)
     if any(n for at, n in enumerate(content) if at in apart and at != kind):
         return 0
     most = node.pods - sum(content)
@@ -99,7 +108,7 @@ def count_node_capacity(
         if need:
             used = sum(n * question.kinds[at].needs[i] for at, n in enumerate(content) if n)
             most = min(most, (node.room[i] - used) // need)
-    limit = _count_numa_capacity(question, pool, kind)
+    limit = _count_pods_fitting_numa_nodes(question, pool, kind)
     if limit is not None:
         most = min(most, limit - content[kind])
     if kind in apart:
@@ -107,7 +116,9 @@ def count_node_capacity(
     return max(0, most)
 
 
-def find_short_resources(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> list[int]:
+def find_resources_short_on_node(
+    question: FitQuestion, pool: int, content: NodeContent, kind: int
+) -> list[int]:
     """Return the resources that a node lacks for one more pod."""
     node, one = question.pools[pool], question.kinds[kind]
     return [
@@ -120,5 +131,8 @@ def find_short_resources(question: FitQuestion, pool: int, content: NodeContent,
 
 def find_short_numa_resources(question: FitQuestion, pool: int, content: NodeContent, kind: int) -> list[int]:
     """Return the resources for one more pod that the node has but none of its NUMA nodes has."""
-    limits = [on_numa_nodes(question, pool, kind, i) for i in range(len(question.kinds[kind].needs))]
+    limits = [
+        count_pods_fitting_numa_resource(question, pool, kind, i)
+        for i in range(len(question.kinds[kind].needs))
+    ]
     return [i for i, limit in enumerate(limits) if limit is not None and content[kind] >= limit]

@@ -76,7 +76,7 @@ def bounds_of(world: World, request: RunRequest) -> Mapping[str, Body]:
     return world.once(_Admission).ranges(namespace).items
 
 
-def list_pod_shapes(world: World, request: RunRequest) -> list[PodShape]:
+def list_pod_shapes_to_schedule(world: World, request: RunRequest) -> list[PodShape]:
     """Return the pods of a run by pod set. Raises `NeverError` if its runtime does not exist."""
     body = request.job
     if body is None:
@@ -85,23 +85,30 @@ def list_pod_shapes(world: World, request: RunRequest) -> list[PodShape]:
     admission = world.once(_Admission)
     ranges, classes = admission.ranges(namespace), admission.classes
     return [
-        _build_pod_shape(
-            one, namespace, _build_pod_labels(body, one), ranges, classes, request.waits.get(one.name, (0, 0))
+        _build_pod_shape_for_scheduler(
+            one,
+            namespace,
+            _build_pod_labels_for_scheduler(body, one),
+            ranges,
+            classes,
+            request.waits.get(one.name, (0, 0)),
         )
         for one in request.pod_sets()
         if one.count > 0
     ]
 
 
-def build_plain_pods(name: str, count: int, pod: Body) -> PodShape:
+def build_plain_pods_for_scheduler(name: str, count: int, pod: Body) -> PodShape:
     """Return equal pods without a job: `pod` is a Pod as submitted to an API server."""
     metadata = pod["metadata"]
     one = PodSet(name, count, {"spec": pod["spec"], "metadata": metadata})
     labels = metadata.get("labels") or {}
-    return _build_pod_shape(one, metadata.get("namespace", "default"), labels, LimitRanges(()), {}, (0, 0))
+    return _build_pod_shape_for_scheduler(
+        one, metadata.get("namespace", "default"), labels, LimitRanges(()), {}, (0, 0)
+    )
 
 
-def _build_pod_shape(
+def _build_pod_shape_for_scheduler(
     one: PodSet,
     namespace: str,
     labels: Mapping[str, str],
@@ -109,13 +116,13 @@ def _build_pod_shape(
     classes: Mapping[str, Body],
     waits: tuple[int, int],
 ) -> PodShape:
-    spec = _apply_pod_spec_defaults(one.spec, ranges, classes)
+    spec = _apply_api_server_defaults_to_pod(one.spec, ranges, classes)
     requests = {key: units for key, units in requests_of(spec).items() if units}
-    requests |= _sum_local_volume_bytes(spec)
-    for key, units in _compute_gcsfuse_requests(one.annotations).items():
+    requests |= _sum_node_local_volume_bytes(spec)
+    for key, units in _compute_gcsfuse_sidecar_requests(one.annotations).items():
         requests[key] = requests.get(key, 0) + units
     placed = any(key in one.annotations for key in TOPOLOGY)
-    ports = frozenset(_list_host_ports(spec))
+    ports = frozenset(_list_host_ports_of_pod(spec))
     return PodShape(
         one.name,
         one.count,
@@ -130,7 +137,7 @@ def _build_pod_shape(
     )
 
 
-def _compute_gcsfuse_requests(annotations: Mapping[str, str]) -> dict[str, int]:
+def _compute_gcsfuse_sidecar_requests(annotations: Mapping[str, str]) -> dict[str, int]:
     """Return CPU and memory of the container that GKE's webhook adds for Cloud Storage FUSE.
 
     They come from annotations or the webhook's defaults (gcs-fuse-csi-driver, pkg/webhook; GKE's page on the
@@ -148,7 +155,7 @@ def _compute_gcsfuse_requests(annotations: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def _sum_local_volume_bytes(spec: Body) -> dict[str, int]:
+def _sum_node_local_volume_bytes(spec: Body) -> dict[str, int]:
     """Return the bytes of local volumes that are created for one pod, by their storage classes."""
     found: dict[str, int] = {}
     for volume in spec.get("volumes") or ():
@@ -160,7 +167,7 @@ def _sum_local_volume_bytes(spec: Body) -> dict[str, int]:
     return found
 
 
-def _apply_pod_spec_defaults(spec: Body, ranges: LimitRanges, classes: Mapping[str, Body]) -> Body:
+def _apply_api_server_defaults_to_pod(spec: Body, ranges: LimitRanges, classes: Mapping[str, Body]) -> Body:
     """Return the pod's spec as the API server stores it, with LimitRange and RuntimeClass applied."""
     out = {**spec}
     for kind in ("initContainers", "containers"):
@@ -187,7 +194,7 @@ def _fill_resource_defaults(given: Body, item: Body) -> Body:
     return {"limits": {**(item.get("default") or {}), **limits}, "requests": requests}
 
 
-def _list_host_ports(spec: Body) -> list[Port]:
+def _list_host_ports_of_pod(spec: Body) -> list[Port]:
     """Return the host ports; with hostNetwork every port of a container is one."""
     sidecars = [one for one in spec["initContainers"] if one.get("restartPolicy") == "Always"]
     found = []
@@ -199,7 +206,7 @@ def _list_host_ports(spec: Body) -> list[Port]:
     return found
 
 
-def has_port_clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
+def has_host_port_clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
     """Return whether two pods need one host port; 0.0.0.0 is every address (HostPortInfo.CheckConflict)."""
     return any(
         protocol == other_protocol
@@ -210,7 +217,7 @@ def has_port_clash(some: frozenset[Port], others: frozenset[Port]) -> bool:
     )
 
 
-def _build_pod_labels(body: Body, one: PodSet) -> dict[str, str]:
+def _build_pod_labels_for_scheduler(body: Body, one: PodSet) -> dict[str, str]:
     """Return the labels of pods: the template's, and those of JobSet and Job that all pods of a set share."""
     own = (one.template.get("metadata") or {}).get("labels") or {}
     name = body["metadata"]["name"]

@@ -18,17 +18,26 @@ from gangplan.rules.nodes import NO_NODE_FITS, NODES_TIGHT, NODES_TOO_FEW, NODES
 from gangplan.rules.workers import GPUS_FORGOTTEN
 from gangplan.validate.expand import EXPANDERS
 from gangplan.validate.kueue.model import NeverError
-from gangplan.validate.kueue.request import request_of
+from gangplan.validate.kueue.request import build_run_request
 from gangplan.validate.problems import PathStep, Problem
-from gangplan.validate.scheduler.admitted import AdmittedPods, find_admitted_pods
-from gangplan.validate.scheduler.advice import find_largest_count, find_largest_request
+from gangplan.validate.scheduler.admitted import AdmittedPods, find_node_fit_of_admitted_pods
+from gangplan.validate.scheduler.advice import (
+    find_largest_pod_count_fitting_nodes,
+    find_largest_pod_request_fitting_nodes,
+)
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.forgotten import ForgottenGpus, find_forgotten_gpus
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.pods import PodShape
-from gangplan.validate.scheduler.reduce import count_free_units, explain_unfit_group
-from gangplan.validate.scheduler.undeclared import find_undeclared_labels
-from gangplan.validate.world import BuiltRun, NodeGroup, World, find_asking_field, is_undeclared_resource
+from gangplan.validate.scheduler.reduce import count_free_node_units, explain_unfit_node_group
+from gangplan.validate.scheduler.undeclared import find_undeclared_node_labels
+from gangplan.validate.world import (
+    BuiltRun,
+    NodeGroup,
+    World,
+    find_spec_field_asking_for_resource,
+    is_undeclared_resource,
+)
 
 OTHERWISE = "Change what the pods ask of nodes, or the labels and taints of a pool in cluster.yaml."
 UNTOLD = (
@@ -40,7 +49,7 @@ WORDS = {"cpu": "CPU", "memory": "memory"}
 def check_node_fit(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Report at most one problem: no suitable node, too few, forgotten GPUs or a fit that depends on luck."""
     try:
-        found = find_admitted_pods(world, run.once(request_of, world))
+        found = find_node_fit_of_admitted_pods(world, run.once(build_run_request, world))
     except NeverError:  # no runtime: the gate reports it
         return
     if found is None or not found.pods:
@@ -50,7 +59,7 @@ def check_node_fit(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]
     if (no_gpus := _explain_missing_gpus(world, run, found)) is not None:
         yield case.without_gpus(no_gpus)
     elif fit.verdict == "no":
-        labels = find_undeclared_labels(world, pods)
+        labels = find_undeclared_node_labels(world, pods)
         yield case.untold(labels) if labels else case.misfit()
     elif fit.verdict == "unknown":
         yield case.unjudged()
@@ -63,10 +72,10 @@ def _explain_missing_gpus(world: World, run: BuiltRun, found: AdmittedPods) -> F
     return None if why is None or (why.is_meant and found.fit.verdict != "no") else why
 
 
-def lacks_gpus(world: World, run: BuiltRun) -> bool:
+def has_forgotten_gpus(world: World, run: BuiltRun) -> bool:
     """Return whether `check_node_fit` reports forgotten GPUs for a spec that does not explicitly request
     none."""
-    found = find_admitted_pods(world, run.once(request_of, world))
+    found = find_node_fit_of_admitted_pods(world, run.once(build_run_request, world))
     why = _explain_missing_gpus(world, run, found) if found is not None and found.pods else None
     return why is not None and not why.is_meant
 
@@ -109,7 +118,9 @@ class UnfitRun:
         """Return the problem that kube-scheduler may miss the placements of all pods."""
         one = next((each for each in self.pods if each.name == "launcher"), self.pods[-1])
         many = self._many() or one
-        number = find_largest_count(self.world, self.pods, many.name, lambda fit: fit.verdict == "sure")
+        number = find_largest_pod_count_fitting_nodes(
+            self.world, self.pods, many.name, lambda fit: fit.verdict == "sure"
+        )
         message = (
             f"all {self.fit.pods} pods find a node only if kube-scheduler happens to leave room for them:"
             f" on an empty cluster between {self.fit.sure} and {self.fit.pods} of them run"
@@ -157,7 +168,7 @@ class UnfitRun:
         """Return changes of single numbers that make all pods fit, and their fields."""
         changes, fields = [], []
         number = (
-            find_largest_count(self.world, self.pods, many.name, _can_all_pods_fit)
+            find_largest_pod_count_fitting_nodes(self.world, self.pods, many.name, _can_all_pods_fit)
             if many is not None and not nowhere
             else 0
         )
@@ -165,7 +176,9 @@ class UnfitRun:
             changes.append(f"at most {self._shown_count(many, number)}")
             fields.append("workers")
         for resource in sorted(one.requests, key=lambda name: (name not in WORDS, name)):
-            amount = find_largest_request(self.world, self.pods, one.name, resource, _can_all_pods_fit)
+            amount = find_largest_pod_request_fitting_nodes(
+                self.world, self.pods, one.name, resource, _can_all_pods_fit
+            )
             if amount:
                 changes.append(
                     f"at most {_format_resource_amount(resource, amount)} per {_describe_pod_role(one)}"
@@ -179,7 +192,7 @@ class UnfitRun:
             return str(other.place[0])
         if not self._is_worker(one) and not self.run.unit.job.launcher_runs_ranks:
             return f"launcher.{resource}" if resource in WORDS else "launcher"
-        return find_asking_field(self.run.unit, resource)
+        return find_spec_field_asking_for_resource(self.run.unit, resource)
 
     def _shown_count(self, one: PodShape, number: int) -> str:
         """Format a number of workers as the spec counts them: a launcher that runs ranks is one of them."""
@@ -198,7 +211,9 @@ class UnfitRun:
 
     def _pools(self, one: PodShape) -> str:
         """Describe the resources of the pools that accept these pods; without any, quote kube-scheduler."""
-        homes = [group for group in self.world.nodes if group.count and not explain_unfit_group(one, group)]
+        homes = [
+            group for group in self.world.nodes if group.count and not explain_unfit_node_group(one, group)
+        ]
         if not homes:
             return fit_pods(self.world, [replace(one, count=1)]).reasons[0]
         said = "; ".join(self._pool(one, group) for group in homes)
@@ -212,7 +227,8 @@ class UnfitRun:
             name for name in sorted(one.requests) if name in group.free or not is_undeclared_resource(name)
         ]
         has = " and ".join(
-            _format_resource_amount(resource, count_free_units(group.free, resource)) for resource in told
+            _format_resource_amount(resource, count_free_node_units(group.free, resource))
+            for resource in told
         )
         nodes = "1 node" if group.count == 1 else f"{group.count} nodes"
         return f"pool {group.name} has {nodes} with {has} for runs{' on each' if group.count > 1 else ''}"

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 
-from gangplan.validate.scheduler.counting import pack_single_kind
+from gangplan.validate.scheduler.counting import pack_single_pod_kind_on_nodes
 from gangplan.validate.scheduler.model import FitQuestion, Packing
-from gangplan.validate.scheduler.node import NodeContent, count_node_capacity
+from gangplan.validate.scheduler.node import NodeContent, count_pods_fitting_on_node
 from gangplan.validate.scheduler.state import Board, BoardState, DomainPath, has_nested_domains
 
 BUDGET = 3000
@@ -22,21 +22,21 @@ Move = tuple[int, DomainPath, NodeContent]
 Taste = Callable[[Move], tuple[int, int]]
 
 
-def search_packing(question: FitQuestion, budget: int = BUDGET) -> Packing:
+def search_best_pod_packing(question: FitQuestion, budget: int = BUDGET) -> Packing:
     """Return the best placement found; `budget` limits the number of states."""
     if not has_nested_domains(question):
         return Packing(_build_empty_placement(question), False, None)
     board = Board(question)
     wanted = tuple(kind.count for kind in question.kinds)
-    ceiling = _compute_placement_ceiling(question)
+    ceiling = _compute_ceiling_of_pods_on_nodes(question)
     best, reached = board.start(), 0
-    for state in _iterate_greedy_placements(board, wanted):
+    for state in _iterate_greedy_pod_placements(board, wanted):
         placed = sum(board.total(state))
         if placed > reached:
             best, reached = state, placed
         if reached == ceiling:
             break
-    found = _search_all_placements(board, wanted, budget)
+    found = _search_all_pod_placements(board, wanted, budget)
     if found is None:
         return Packing(_build_placement_table(board, best), reached == ceiling, None)
     most, least = found
@@ -47,7 +47,7 @@ def _build_empty_placement(question: FitQuestion) -> tuple[tuple[int, ...], ...]
     return tuple((0,) * len(question.pools) for _ in question.kinds)
 
 
-def _compute_placement_ceiling(question: FitQuestion) -> int:
+def _compute_ceiling_of_pods_on_nodes(question: FitQuestion) -> int:
     """Return an upper bound of placed pods.
 
     Each kind is placed alone, or counts as its room on all nodes if other kinds may help to place it.
@@ -56,12 +56,12 @@ def _compute_placement_ceiling(question: FitQuestion) -> int:
     for at, kind in enumerate(question.kinds):
         itself = frozenset({at})
         helped = kind.friends - itself or any(each.matched - itself for each in kind.spreads)
-        answer = None if helped else pack_single_kind(question, at)
+        answer = None if helped else pack_single_pod_kind_on_nodes(question, at)
         if answer is not None:
             total += answer.bound
             continue
         rooms = (
-            pool.count * count_node_capacity(question, place, at)
+            pool.count * count_pods_fitting_on_node(question, place, at)
             for place, pool in enumerate(question.pools)
             if kind.homes[place]
         )
@@ -74,7 +74,7 @@ def _build_placement_table(board: Board, state: BoardState) -> tuple[tuple[int, 
     return tuple(tuple(content[at] for content in by_pool) for at in range(len(board.question.kinds)))
 
 
-def _list_next_moves(board: Board, state: BoardState, wanted: NodeContent) -> dict[int, list[Move]]:
+def _list_moves_for_next_pods(board: Board, state: BoardState, wanted: NodeContent) -> dict[int, list[Move]]:
     """Return where the next pod of each kind may go.
 
     A stage starts when the earlier ones run or cannot continue.
@@ -101,31 +101,33 @@ def _list_node_preferences() -> Sequence[Taste]:
     )
 
 
-def _iterate_greedy_placements(board: Board, wanted: NodeContent) -> Iterator[BoardState]:
+def _iterate_greedy_pod_placements(board: Board, wanted: NodeContent) -> Iterator[BoardState]:
     """Yield placements by every preference, in several orders of the kinds, and from every first step."""
     kinds = range(len(wanted))
     orders = list(permutations(kinds)) if len(wanted) <= 3 else [tuple(kinds), tuple(reversed(kinds))]
     for order in orders:
         for taste in _list_node_preferences():
-            yield _place_pods_greedily(board, wanted, board.start(), order, taste)
+            yield _place_pods_greedily_on_nodes(board, wanted, board.start(), order, taste)
     for order in orders:
         for pool, path, _ in list(board.moves(board.start(), order[0])):
             state = board.put(board.start(), order[0], pool, path)
-            yield _place_pods_greedily(board, wanted, state, order, _list_node_preferences()[0])
+            yield _place_pods_greedily_on_nodes(board, wanted, state, order, _list_node_preferences()[0])
 
 
-def _place_pods_greedily(
+def _place_pods_greedily_on_nodes(
     board: Board, wanted: NodeContent, state: BoardState, order: Sequence[int], taste: Taste
 ) -> BoardState:
     """Place pods until no pod of any kind finds a node."""
-    while steps := _list_next_moves(board, state, wanted):
+    while steps := _list_moves_for_next_pods(board, state, wanted):
         kind = next(kind for kind in order if steps.get(kind))
         pool, path, _ = min(steps[kind], key=taste)
         state = board.put(state, kind, pool, path)
     return state
 
 
-def _search_all_placements(board: Board, wanted: NodeContent, budget: int) -> tuple[BoardState, int] | None:
+def _search_all_pod_placements(
+    board: Board, wanted: NodeContent, budget: int
+) -> tuple[BoardState, int] | None:
     """Return the fullest placement and the fewest pods of any dead end; None if there are too many states."""
     start = board.start()
     seen, waiting = {start}, [start]
@@ -135,7 +137,7 @@ def _search_all_placements(board: Board, wanted: NodeContent, budget: int) -> tu
         placed = sum(board.total(state))
         if placed > reached:
             most, reached = state, placed
-        steps = _list_next_moves(board, state, wanted)
+        steps = _list_moves_for_next_pods(board, state, wanted)
         if not steps:
             least = min(least, placed)
         for kind, moves in steps.items():

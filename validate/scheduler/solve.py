@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gangplan.validate.scheduler.counting import pack_one_beside_many, pack_single_kind
+from gangplan.validate.scheduler.counting import (
+    pack_one_pod_beside_many_on_nodes,
+    pack_single_pod_kind_on_nodes,
+)
 from gangplan.validate.scheduler.model import FitQuestion, Packing, PodKind, SpreadConstraint
-from gangplan.validate.scheduler.node import is_roomy
-from gangplan.validate.scheduler.search import search_packing
+from gangplan.validate.scheduler.node import has_node_room_for_all_pods
+from gangplan.validate.scheduler.search import search_best_pod_packing
 
 
 @lru_cache(maxsize=4096)
-def solve_fit(question: FitQuestion) -> Packing:
+def solve_fit_question(question: FitQuestion) -> Packing:
     """Return the answer to a question; equal questions are answered once."""
     placed: list[tuple[int, ...]] = [()] * len(question.kinds)
     is_most, sure = True, 0
     is_known = True
-    for part in _group_dependent_kinds(question):
-        answer = _solve_question_part(_select_question_kinds(question, part))
+    for part in _group_pod_kinds_competing_for_nodes(question):
+        answer = _solve_part_of_fit_question(_select_pod_kinds_of_fit_question(question, part))
         for at, kind in enumerate(part):
             placed[kind] = answer.placed[at]
         is_most = is_most and answer.is_most
@@ -26,21 +29,25 @@ def solve_fit(question: FitQuestion) -> Packing:
     return Packing(tuple(placed), is_most, sure if is_known else None)
 
 
-def _solve_question_part(question: FitQuestion) -> Packing:
+def _solve_part_of_fit_question(question: FitQuestion) -> Packing:
     """Solve one part by the first method that covers it."""
     answer: Packing | None = None
     kinds = question.kinds
     if len(kinds) == 1:
-        answer = pack_single_kind(question, 0)
+        answer = pack_single_pod_kind_on_nodes(question, 0)
     elif len(kinds) == 2 and min(kind.count for kind in kinds) == 1:
         single = 1 if kinds[1].count == 1 else 0
-        answer = pack_one_beside_many(question, 1 - single, single)
-    return answer or search_packing(question)
+        answer = pack_one_pod_beside_many_on_nodes(question, 1 - single, single)
+    return answer or search_best_pod_packing(question)
 
 
-def _group_dependent_kinds(question: FitQuestion) -> list[list[int]]:
+def _group_pod_kinds_competing_for_nodes(question: FitQuestion) -> list[list[int]]:
     """Group the kinds: two are together if they compete for nodes or one's constraints count the other."""
-    tight = [at for at, pool in enumerate(question.pools) if pool.count and not is_roomy(question, at)]
+    tight = [
+        at
+        for at, pool in enumerate(question.pools)
+        if pool.count and not has_node_room_for_all_pods(question, at)
+    ]
     parts: list[list[int]] = []
     for kind in range(len(question.kinds)):
         touched = [
@@ -63,7 +70,7 @@ def _list_counted_kinds(one: PodKind) -> frozenset[int]:
     return one.friends.union(*apart, *(each.matched for each in one.spreads))
 
 
-def _select_question_kinds(question: FitQuestion, part: list[int]) -> FitQuestion:
+def _select_pod_kinds_of_fit_question(question: FitQuestion, part: list[int]) -> FitQuestion:
     """Return the question for some kinds, renumbered."""
     number = {kind: at for at, kind in enumerate(part)}
     stages = sorted({question.kinds[kind].stage for kind in part})

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from gangplan.validate.scheduler.model import HOST_KEY, FitQuestion, PodKind, SpreadConstraint
-from gangplan.validate.scheduler.node import NodeContent, build_empty_content, has_node_room
+from gangplan.validate.scheduler.node import NodeContent, build_empty_content, has_node_room_for_pod
 
 Tree = Any  # tuple of (subtree or Content, how many), sorted
 BoardState = tuple[Tree, ...]
@@ -64,12 +64,12 @@ class Board:
 
     def put(self, state: BoardState, kind: int, pool: int, path: DomainPath) -> BoardState:
         """Return the state with one more pod."""
-        return (*state[:pool], _add_pod_to_tree(state[pool], path, kind), *state[pool + 1 :])
+        return (*state[:pool], _add_pod_to_node_tree(state[pool], path, kind), *state[pool + 1 :])
 
     def _room(self, pool: int, content: NodeContent, kind: int) -> bool:
         key = (pool, content, kind)
         if key not in self._rooms:
-            self._rooms[key] = has_node_room(self.question, pool, content, kind)
+            self._rooms[key] = has_node_room_for_pod(self.question, pool, content, kind)
         return self._rooms[key]
 
     def _has_keys(self, one: PodKind, pool: int) -> bool:
@@ -241,12 +241,12 @@ def _build_empty_node_tree(count: int, none: NodeContent, sizes: list[int]) -> T
     return tuple(sorted(parts))
 
 
-def _add_pod_to_tree(tree: Tree, path: DomainPath, kind: int) -> Tree:
+def _add_pod_to_node_tree(tree: Tree, path: DomainPath, kind: int) -> Tree:
     child, number = tree[path[0]]
     if len(path) == 1:
         changed = (*child[:kind], child[kind] + 1, *child[kind + 1 :])
     else:
-        changed = _add_pod_to_tree(child, path[1:], kind)
+        changed = _add_pod_to_node_tree(child, path[1:], kind)
     counts = dict(tree)
     counts[child] = number - 1
     counts[changed] = counts.get(changed, 0) + 1

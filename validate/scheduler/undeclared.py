@@ -8,22 +8,29 @@ from dataclasses import replace
 from gangplan.objects import Body
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.pods import PodShape
-from gangplan.validate.scheduler.reduce import REQUIRED_AFFINITY, list_selected_keys
+from gangplan.validate.scheduler.reduce import REQUIRED_AFFINITY, list_node_label_keys_selected_by_pod
 from gangplan.validate.world import HOSTNAME_LABEL, World
 
 _FIELDS = "metadata.name"
 
 
-def find_undeclared_labels(world: World, pods: Sequence[PodShape]) -> list[str]:
+def find_undeclared_node_labels(world: World, pods: Sequence[PodShape]) -> list[str]:
     """Return the undeclared labels that keep pods from nodes; empty if they would not fit without them."""
     told = {key for group in world.nodes for key in (*group.labels, *(label for label, _ in group.domains))}
-    asked = {key for one in pods for key in list_selected_keys(one.spec)} - told - {HOSTNAME_LABEL, _FIELDS}
-    if not asked or fit_pods(world, [_remove_label_selectors(one, asked) for one in pods]).verdict == "no":
+    asked = (
+        {key for one in pods for key in list_node_label_keys_selected_by_pod(one.spec)}
+        - told
+        - {HOSTNAME_LABEL, _FIELDS}
+    )
+    if (
+        not asked
+        or fit_pods(world, [_remove_node_selectors_from_pods(one, asked) for one in pods]).verdict == "no"
+    ):
         return []
     return sorted(asked)
 
 
-def _remove_label_selectors(one: PodShape, keys: Collection[str]) -> PodShape:
+def _remove_node_selectors_from_pods(one: PodShape, keys: Collection[str]) -> PodShape:
     """Return the pods without their selectors for these labels."""
     selector = {key: value for key, value in (one.spec.get("nodeSelector") or {}).items() if key not in keys}
     spec: Body = {**one.spec, "nodeSelector": selector}

@@ -12,11 +12,11 @@ from collections import Counter
 from gangplan.validate.scheduler.model import HOST_KEY, FitQuestion, Packing
 from gangplan.validate.scheduler.node import (
     NodeContent,
-    count_node_capacity,
+    count_pods_fitting_on_node,
+    find_resources_short_on_node,
     find_short_numa_resources,
-    find_short_resources,
 )
-from gangplan.validate.scheduler.reduce import Reducer, explain_unfit_group
+from gangplan.validate.scheduler.reduce import Reducer, explain_unfit_node_group
 from gangplan.validate.world import World
 
 SPREAD = "node(s) didn't match pod topology spread constraints"
@@ -27,13 +27,13 @@ PORTS = "node(s) didn't have free ports for the requested pod ports"
 MANY = "Too many pods"
 
 
-def describe_unfit_pods(
+def describe_pods_without_fitting_node(
     world: World, reducer: Reducer, question: FitQuestion, answer: Packing, kind: int
 ) -> str:
     """Return the message for the pods of a kind that find no node."""
     counts: Counter[str] = Counter()
     for at, group in enumerate(world.nodes):
-        told = explain_unfit_group(reducer.pods[kind], group)
+        told = explain_unfit_node_group(reducer.pods[kind], group)
         if told:
             counts[told] += group.count
             continue
@@ -54,7 +54,8 @@ def _explain_full_nodes(
     content = _build_full_node_content(question, answer, kind, pool)
     found = [MANY] if sum(content) >= node.pods else []
     found += [
-        f"Insufficient {reducer.resources[i]}" for i in find_short_resources(question, pool, content, kind)
+        f"Insufficient {reducer.resources[i]}"
+        for i in find_resources_short_on_node(question, pool, content, kind)
     ]
     if not found and node.cells:
         found = [
@@ -78,5 +79,5 @@ def _build_full_node_content(question: FitQuestion, answer: Packing, kind: int, 
         -(-row[pool] // max(1, question.pools[pool].count)) if at != kind else 0
         for at, row in enumerate(answer.placed)
     ]
-    content[kind] = count_node_capacity(question, pool, kind, tuple(content))
+    content[kind] = count_pods_fitting_on_node(question, pool, kind, tuple(content))
     return tuple(content)

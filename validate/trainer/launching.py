@@ -22,7 +22,7 @@ WHOLE_NAMES = "PRTE_MCA_prte_keep_fqdn_hostnames"
 OPTIONS = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--host", "-host", "-H")
 
 
-def check_hostfile_variable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+def check_trainer_hostfile_variable(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Check that the built objects give the launcher of an Open MPI 5 image the path of the hostfile."""
     mpi = run.unit.job.image.mpi
     if mpi is None or mpi.family != "OpenMPI" or mpi.major < 5:
@@ -33,7 +33,7 @@ def check_hostfile_variable(world: World, run: BuiltRun) -> Iterator[tuple[int, 
             yield from ((index, problem) for problem in find(body, own, mpi.version))
 
 
-def _check_runtime_launcher(body: Body, own: list[Body], version: str) -> Iterator[Problem]:
+def _check_training_runtime_launcher(body: Body, own: list[Body], version: str) -> Iterator[Problem]:
     if "mpi" not in (body["spec"].get("mlPolicy") or {}):
         return
     for place, entry in enumerate(list_replicated_jobs(body)):
@@ -49,7 +49,9 @@ def _check_runtime_launcher(body: Body, own: list[Body], version: str) -> Iterat
             )
             for number, one in enumerate(find_pod_spec(entry)["containers"]):
                 if one["name"] == "node":
-                    yield from _check_launcher_environment((*at, number, "env"), one, own, version, "Trainer")
+                    yield from _check_trainer_launcher_environment(
+                        (*at, number, "env"), one, own, version, "Trainer"
+                    )
 
 
 def _check_mpijob_launcher(body: Body, _: list[Body], version: str) -> Iterator[Problem]:
@@ -61,11 +63,11 @@ def _check_mpijob_launcher(body: Body, _: list[Body], version: str) -> Iterator[
         boxes = (template.get("spec") or {}).get("containers") or ()
         if at[2] == "Launcher" and boxes:
             place = (*at, "spec", "containers", 0, "env")
-            yield from _check_launcher_environment(place, boxes[0], [], version, "the MPI operator")
+            yield from _check_trainer_launcher_environment(place, boxes[0], [], version, "the MPI operator")
 
 
 _LAUNCHERS: Mapping[str, Callable[[Body, list[Body], str], Iterator[Problem]]] = {
-    RUNTIME_KIND: _check_runtime_launcher,
+    RUNTIME_KIND: _check_training_runtime_launcher,
     MPIJOB.holder: _check_mpijob_launcher,
 }
 
@@ -75,7 +77,7 @@ def _read_trainer_env(body: Body) -> list[Body]:
     return env
 
 
-def _check_launcher_environment(
+def _check_trainer_launcher_environment(
     at: FieldPath, one: Body, own: list[Body], version: str, who: str
 ) -> Iterator[Problem]:
     env = {variable["name"]: variable.get("value", "") for variable in [*(one.get("env") or ()), *own]}

@@ -48,7 +48,9 @@ AMOUNTS = frozenset(
 WALKED = ("ClusterQueue", "Cohort", "LimitRange", "PersistentVolumeClaim", "ResourceQuota")
 
 
-def check_lifecycle_traps(body: Body, others: Sequence[Body], versions: SchemaVersions) -> list[Problem]:
+def check_trainer_lifecycle_traps(
+    body: Body, others: Sequence[Body], versions: SchemaVersions
+) -> list[Problem]:
     """Return the traps in one object that fits its schema.
 
     `others` are the objects of the same run or team.
@@ -104,12 +106,14 @@ def _check_trainjob_lifecycle(body: Body, others: Sequence[Body], versions: Sche
     runtime = _find_body_of_kind(RUNTIME_KIND, others)
     initialized = sorted(spec.get("initializer") or {})
     if runtime and runtime["spec"].get("podGroupPolicy") and initialized:
-        yield _report_gang_deadlock(
+        yield _report_pod_group_policy_deadlock(
             ("spec", "initializer"), f"the {initialized[0]} initializer runs before the others"
         )
     if runtime:
         env = trainer.get("env") or ()
-        yield from _check_overwritten_variables(("spec", "trainer", "env"), env, runtime, versions, False)
+        yield from _check_variables_overwritten_by_trainer(
+            ("spec", "trainer", "env"), env, runtime, versions, False
+        )
 
 
 def _check_mpijob_lifecycle(body: Body, _: Sequence[Body], __: SchemaVersions) -> FoundProblems:
@@ -131,27 +135,33 @@ def _report_git_owned_field(at: FieldPath, message: str) -> Problem:
 # --- the runtime ---------------------------------------------------------------------------------------
 
 
-def _check_runtime_lifecycle(body: Body, others: Sequence[Body], versions: SchemaVersions) -> FoundProblems:
+def _check_training_runtime_lifecycle(
+    body: Body, others: Sequence[Body], versions: SchemaVersions
+) -> FoundProblems:
     entries, spec = list_replicated_jobs(body), (body["spec"].get("template") or {}).get("spec") or {}
-    yield from _check_ttl_reruns((*JOBSET_PATH, "ttlSecondsAfterFinished"), spec, versions)
+    yield from _check_trainjob_ttl_reruns((*JOBSET_PATH, "ttlSecondsAfterFinished"), spec, versions)
     for index, entry in enumerate(entries):
         at: FieldPath = (*REPLICATED_JOBS_PATH, index)
         if body["spec"].get("podGroupPolicy"):
             if entry.get("dependsOn"):
                 waits = f"'{entry['name']}' is created only after '{entry['dependsOn'][0]['name']}'"
-                yield _report_gang_deadlock((*at, "dependsOn"), waits)
+                yield _report_pod_group_policy_deadlock((*at, "dependsOn"), waits)
             elif find_trainjob_step(entry).endswith("-initializer") and not _find_body_of_kind(
                 TRAINJOB.kind, others
             ):
-                yield _report_gang_deadlock((*at, "name"), f"'{entry['name']}' runs before the others")
-        yield from _check_ttl_reruns(
+                yield _report_pod_group_policy_deadlock(
+                    (*at, "name"), f"'{entry['name']}' runs before the others"
+                )
+        yield from _check_trainjob_ttl_reruns(
             (*at, "template", "spec", "ttlSecondsAfterFinished"), entry["template"]["spec"], versions
         )
         pod: FieldPath = (*at, "template", "spec", "template", "spec")
-        yield from _check_runtime_pod(pod, entry, body, versions)
+        yield from _check_training_runtime_pod(pod, entry, body, versions)
 
 
-def _check_runtime_pod(at: FieldPath, entry: Body, runtime: Body, versions: SchemaVersions) -> FoundProblems:
+def _check_training_runtime_pod(
+    at: FieldPath, entry: Body, runtime: Body, versions: SchemaVersions
+) -> FoundProblems:
     """Check the amounts of a pod, and the variables of the container that Trainer writes into."""
     spec = find_pod_spec(entry)
     yield from _check_pod_amounts(at, spec)
@@ -159,7 +169,7 @@ def _check_runtime_pod(at: FieldPath, entry: Body, runtime: Body, versions: Sche
         for index, one in enumerate(spec.get(name) or ()):
             if one["name"] == "node" and find_trainjob_step(entry) == "trainer":
                 env = one.get("env") or ()
-                yield from _check_overwritten_variables(
+                yield from _check_variables_overwritten_by_trainer(
                     (*at, name, index, "env"), env, runtime, versions, True
                 )
 
@@ -174,7 +184,7 @@ def _check_pod_amounts(at: FieldPath, spec: Body) -> FoundProblems:
             yield from _check_resource_amounts((*at, name, index, "resources"), one.get("resources"))
 
 
-def _check_ttl_reruns(at: FieldPath, spec: Body, versions: SchemaVersions) -> FoundProblems:
+def _check_trainjob_ttl_reruns(at: FieldPath, spec: Body, versions: SchemaVersions) -> FoundProblems:
     which = look_up_trainer_line(versions.trainer).reruns_after_ttl
     if "ttlSecondsAfterFinished" in spec and which:
         yield Problem(
@@ -186,7 +196,7 @@ def _check_ttl_reruns(at: FieldPath, spec: Body, versions: SchemaVersions) -> Fo
         )
 
 
-def _report_gang_deadlock(at: FieldPath, why: str) -> Problem:
+def _report_pod_group_policy_deadlock(at: FieldPath, why: str) -> Problem:
     return Problem(
         at,
         f"{why}, but the pod group starts no pod until all of them exist: the run waits forever",
@@ -195,7 +205,7 @@ def _report_gang_deadlock(at: FieldPath, why: str) -> Problem:
     )
 
 
-def _check_overwritten_variables(
+def _check_variables_overwritten_by_trainer(
     at: FieldPath, env: Sequence[Body], runtime: Body, versions: SchemaVersions, is_runtime: bool
 ) -> FoundProblems:
     """Report variables that Trainer overwrites in the pods.
@@ -238,7 +248,7 @@ def _check_quantity_drift(at: FieldPath, value: Any, is_amount: bool) -> Iterato
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _check_quantity_drift((*at, index), item, False)
-    elif is_amount and value is not None and (right := canonical(str(value))) != value:
+    elif is_amount and value is not None and (right := format_canonical_quantity(str(value))) != value:
         yield Problem(
             at,
             f"the cluster stores {value!r} as '{right}': the object differs from Git forever",
@@ -248,7 +258,7 @@ def _check_quantity_drift(at: FieldPath, value: Any, is_amount: bool) -> Iterato
 
 
 @lru_cache(maxsize=4096)
-def canonical(text: str) -> str:
+def format_canonical_quantity(text: str) -> str:
     """Return a quantity as Kubernetes writes it back (resource.Quantity of apimachinery v0.34)."""
     try:
         return parse_quantity(text).canonical()
@@ -263,7 +273,7 @@ def _find_body_of_kind(kind: str, bodies: Sequence[Body]) -> Body | None:
 Trap = Callable[[Body, Sequence[Body], SchemaVersions], FoundProblems]
 TRAPS: Mapping[str, Trap] = {
     TRAINJOB.kind: _check_trainjob_lifecycle,
-    RUNTIME_KIND: _check_runtime_lifecycle,
+    RUNTIME_KIND: _check_training_runtime_lifecycle,
     MPIJOB.kind: _check_mpijob_lifecycle,
     **dict.fromkeys(WALKED, lambda body, _, __: _check_quantity_drift(("spec",), body.get("spec"), False)),
 }

@@ -12,9 +12,9 @@ from gangplan.objects import Body
 from gangplan.validate.apiserver import jobs, pods
 from gangplan.validate.apiserver.forms import (
     FoundProblems,
-    check_duplicates,
+    check_duplicate_list_entries,
+    is_dns_1035_label,
     is_domain_path,
-    is_label_1035,
     report_invalid,
 )
 from gangplan.validate.jobset import (
@@ -51,10 +51,10 @@ def check_training_runtime(body: Body, run: Body | None) -> FoundProblems:
     yield from _check_jobset_policies(spec, entries, names)
     policy = body["spec"].get("mlPolicy") or {}
     if "mpi" in policy:
-        yield from _check_mpi_policy(policy["mpi"], names, run)
+        yield from _check_training_runtime_mpi_policy(policy["mpi"], names, run)
     for index, entry in enumerate(entries):
         at = (*REPLICATED_JOBS_PATH, index)
-        yield from _check_replicated_job(at, entry, names[:index], _is_webhook_disabled(body))
+        yield from _check_jobset_replicated_job(at, entry, names[:index], _is_webhook_disabled(body))
         if "spec" not in entry["template"]:
             yield report_invalid((*at, "template", "spec"), "the Job of this entry has no pods to make")
             continue
@@ -71,7 +71,7 @@ def _is_webhook_disabled(body: Body) -> bool:
     return labels.get(f"{TRAINJOB.group}/webhook-validation") == "disabled"
 
 
-def _check_mpi_policy(mpi: Body, names: list[str], run: Body | None) -> FoundProblems:
+def _check_training_runtime_mpi_policy(mpi: Body, names: list[str], run: Body | None) -> FoundProblems:
     if mpi.get("sshAuthMountPath", "/x") == "":
         yield report_invalid(("spec", "mlPolicy", "mpi", "sshAuthMountPath"), "a path is expected")
     if run is not None and mpi.get("runLauncherAsNode"):
@@ -96,7 +96,7 @@ def _check_jobset_policies(spec: Body, entries: list[Body], names: list[str]) ->
                 yield report_invalid(
                     (*at, "targetReplicatedJobs", index), f"there is no replicated job '{name}'"
                 )
-    yield from check_duplicates(
+    yield from check_duplicate_list_entries(
         (*JOBSET_PATH, "failurePolicy", "rules"), rules, lambda rule: rule.get("name"), "the rule"
     )
     if failure.get("restartStrategy") == "InPlaceRestart":
@@ -109,7 +109,7 @@ def _check_jobset_policies(spec: Body, entries: list[Body], names: list[str]) ->
             message = f"{rule['action']} is an alpha feature of JobSet, off by default"
             yield report_invalid((*JOBSET_PATH, "failurePolicy", "rules", index, "action"), message)
     subdomain = (spec.get("network") or {}).get("subdomain")
-    if subdomain and not is_label_1035(subdomain):
+    if subdomain and not is_dns_1035_label(subdomain):
         yield report_invalid(
             (*JOBSET_PATH, "network", "subdomain"), f"'{subdomain}' cannot be the name of a Service"
         )
@@ -121,7 +121,7 @@ def _check_jobset_policies(spec: Body, entries: list[Body], names: list[str]) ->
     if "coordinator" in spec:
         yield from _check_jobset_coordinator(spec["coordinator"], entries)
     for index, policy in enumerate(spec.get("volumeClaimPolicies") or ()):
-        yield from _check_volume_claim_templates(
+        yield from _check_jobset_volume_claim_templates(
             (*JOBSET_PATH, "volumeClaimPolicies", index, "templates"), policy, entries
         )
 
@@ -136,7 +136,7 @@ def _check_jobset_coordinator(body: Body, entries: list[Body]) -> FoundProblems:
         yield report_invalid((*JOBSET_PATH, "coordinator", "jobIndex"), "there is no such job")
 
 
-def _check_volume_claim_templates(path: FieldPath, policy: Body, entries: list[Body]) -> FoundProblems:
+def _check_jobset_volume_claim_templates(path: FieldPath, policy: Body, entries: list[Body]) -> FoundProblems:
     mounted = {
         mount["name"]
         for entry in entries
@@ -155,7 +155,9 @@ def _check_volume_claim_templates(path: FieldPath, policy: Body, entries: list[B
             )
 
 
-def _check_replicated_job(path: FieldPath, entry: Body, earlier: list[str], is_free: bool) -> FoundProblems:
+def _check_jobset_replicated_job(
+    path: FieldPath, entry: Body, earlier: list[str], is_free: bool
+) -> FoundProblems:
     if "dependsOn" in entry and not earlier:
         yield report_invalid((*path, "dependsOn"), "the first replicated job cannot depend on another")
     for index, one in enumerate(entry.get("dependsOn") or ()):
@@ -163,7 +165,7 @@ def _check_replicated_job(path: FieldPath, entry: Body, earlier: list[str], is_f
             message = f"'{one['name']}' is no replicated job before '{entry['name']}'"
             yield report_invalid((*path, "dependsOn", index), message, "Put it before this one.")
     group = entry.get("groupName", "default")
-    if not is_label_1035(group):
+    if not is_dns_1035_label(group):
         yield report_invalid((*path, "groupName"), f"'{group}' cannot be the name of a group")
     step = find_trainjob_step(entry)
     if step in STEP_JOBS and not is_free:

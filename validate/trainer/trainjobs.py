@@ -23,7 +23,7 @@ from gangplan.validate.apiserver.forms import (
     report_invalid,
 )
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.jobset import find_trainjob_step, list_replicated_jobs, patches_of
+from gangplan.validate.jobset import find_trainjob_step, list_replicated_jobs, list_train_job_runtime_patches
 from gangplan.validate.trainer.runtimes import STEP_JOBS, find_pod_spec
 
 # Variables that Trainer sets itself; it refuses a run's own (2.1 does not check those of MPI).
@@ -119,18 +119,18 @@ def _check_trainjob_with_runtime(body: Body, beside: Body, versions: SchemaVersi
             yield report_invalid(
                 ("spec", "initializer", part), f"the runtime has no replicated job '{wanted}'"
             )
-    yield from _check_pod_names_and_count(body, beside)
+    yield from _check_trainjob_pod_names_and_count(body, beside)
     if "resourcesPerNode" in trainer and policy:
         yield from _check_trainer_resources(trainer["resourcesPerNode"], entries, versions)
     for at, pod, entry in _find_patched_pod_specs(spec, entries):
-        yield from _check_patched_pod_spec(at, pod, entry)
+        yield from _check_trainjob_pod_spec_patch(at, pod, entry)
 
 
 def _is_reserved_env_refused(policy: str, versions: SchemaVersions) -> bool:
     return policy != "mpi" or look_up_trainer_line(versions.trainer).refuses_mpi_variables
 
 
-def _count_replicated_job_pods(body: Body, beside: Body) -> Iterator[tuple[Body, int]]:
+def _count_trainjob_pods_by_replicated_job(body: Body, beside: Body) -> Iterator[tuple[Body, int]]:
     """Yield each replicated job with its number of pods."""
     policy = beside["spec"].get("mlPolicy") or {}
     nodes = (body["spec"].get("trainer") or {}).get("numNodes", policy.get("numNodes", 1))
@@ -145,10 +145,10 @@ def _count_replicated_job_pods(body: Body, beside: Body) -> Iterator[tuple[Body,
         yield entry, count
 
 
-def _check_pod_names_and_count(body: Body, beside: Body) -> FoundProblems:
+def _check_trainjob_pod_names_and_count(body: Body, beside: Body) -> FoundProblems:
     """Check the names of pods, RUN-ENTRY-REPLICA-INDEX-xxxxx with at most 63 characters, and their number."""
     name = body["metadata"]["name"]
-    for entry, count in _count_replicated_job_pods(body, beside):
+    for entry, count in _count_trainjob_pods_by_replicated_job(body, beside):
         longest = f"{name}-{entry['name']}-{max(entry.get('replicas', 1) - 1, 0)}-{max(count - 1, 0)}-abcde"
         if len(longest) > LONGEST:
             message = f"pods would be called '{longest}', which has more than {LONGEST} characters"
@@ -171,7 +171,7 @@ def _check_pod_names_and_count(body: Body, beside: Body) -> FoundProblems:
         count = next(
             (
                 n
-                for entry, n in _count_replicated_job_pods(body, beside)
+                for entry, n in _count_trainjob_pods_by_replicated_job(body, beside)
                 if entry["name"] == coordinator["replicatedJob"]
             ),
             0,
@@ -210,12 +210,12 @@ def _check_trainer_resources(wanted: Body, entries: list[Body], versions: Schema
 
 def _find_patched_pod_specs(spec: Body, entries: list[Body]) -> Iterator[tuple[FieldPath, Body, Body | None]]:
     """Yield the pod specs in a run's patches, with their paths and the replicated jobs that they patch."""
-    for at, one in patches_of(spec):
+    for at, one in list_train_job_runtime_patches(spec):
         pod = (((one.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
         yield at, pod, next((entry for entry in entries if entry["name"] == one["name"]), None)
 
 
-def _check_patched_pod_spec(path: FieldPath, pod: Body, entry: Body | None) -> FoundProblems:
+def _check_trainjob_pod_spec_patch(path: FieldPath, pod: Body, entry: Body | None) -> FoundProblems:
     if entry is None:
         yield report_invalid(
             (*path, "name"), "the runtime has no such replicated job: the patch would add an empty one"

@@ -17,7 +17,7 @@ class AddressError(ValueError):
         super().__init__(f"ParseAddr({quote_as_go(text)}): {message}{where}")
 
 
-def read_address(text: str) -> tuple[IPv4Address | IPv6Address, str]:
+def parse_cel_ip_with_zone(text: str) -> tuple[IPv4Address | IPv6Address, str]:
     """Parse an address and its zone. Raises `AddressError`."""
     for letter in text:
         if letter == ".":

@@ -87,7 +87,7 @@ class QuantityValue(Opaque):
     def plus(self, other: QuantityValue) -> QuantityValue:
         """Return the sum, as a decimal if it exceeds int64."""
         if not self.decimal and not other.decimal:
-            total = _add_int64(self, other)
+            total = _add_cel_quantities_as_int64(self, other)
             if total is not None:
                 return total
         lowest = min(self.exponent, other.exponent)
@@ -104,7 +104,7 @@ class QuantityValue(Opaque):
     def minus(self, other: QuantityValue) -> QuantityValue:
         """Return the difference, as a decimal if it exceeds int64."""
         if not self.decimal and not other.decimal:
-            total = _add_int64(self, other.negated())
+            total = _add_cel_quantities_as_int64(self, other.negated())
             if total is not None:
                 return total
         return self.plus(QuantityValue(-other.unscaled, other.exponent, decimal=True))
@@ -134,7 +134,7 @@ def _scale_within_int64(value: int, exponent: int) -> int | None:
     return None if exponent > _MOST_DIGITS else _fit_into_int64(value * 10**exponent)
 
 
-def _add_int64(left: QuantityValue, right: QuantityValue) -> QuantityValue | None:
+def _add_cel_quantities_as_int64(left: QuantityValue, right: QuantityValue) -> QuantityValue | None:
     if not right.unscaled:
         return QuantityValue(left.unscaled, left.exponent)
     if not left.unscaled:
@@ -165,25 +165,25 @@ def _compute_float_power_of_ten(exponent: int) -> float:
 
 def parse_quantity_value(text: str) -> QuantityValue:
     """Evaluate `quantity(text)`. Raises `EvalError`."""
-    return QuantityValue(*_parse_quantity_parts(text))
+    return QuantityValue(*_parse_cel_quantity_parts(text))
 
 
 @lru_cache(maxsize=1024)
-def _parse_quantity_parts(text: str) -> tuple[int, int, bool]:
+def _parse_cel_quantity_parts(text: str) -> tuple[int, int, bool]:
     """Return the parts of a `QuantityValue`, which is mutable and so cannot be cached itself."""
     if not text:
         raise EvalError(_FORMAT_WRONG)
     if len(text) > _LONG:
         raise UnknownError(f"a quantity of {len(text)} characters is not reckoned with")
-    positive, value, whole, fraction, suffix = _split_quantity_text(text)
-    binary, exponent = _parse_quantity_suffix(suffix)
-    found = _build_int64_quantity(positive, whole, fraction, binary, exponent) or _build_decimal_quantity(
-        value, binary, exponent
-    )
+    positive, value, whole, fraction, suffix = _split_cel_quantity_text(text)
+    binary, exponent = _parse_cel_quantity_suffix(suffix)
+    found = _build_cel_int64_quantity(
+        positive, whole, fraction, binary, exponent
+    ) or _build_cel_decimal_quantity(value, binary, exponent)
     return found.unscaled, found.exponent, found.decimal
 
 
-def _split_quantity_text(text: str) -> tuple[bool, str, str, str, str]:
+def _split_cel_quantity_text(text: str) -> tuple[bool, str, str, str, str]:
     """Return the sign, the number as written, its digits before and after the point, and the suffix."""
     at = 1 if text[0] in "+-" else 0
     positive = text[0] != "-"
@@ -212,7 +212,7 @@ def _skip_matching_characters(text: str, at: int, letters: frozenset[str]) -> in
     return at
 
 
-def _parse_quantity_suffix(suffix: str) -> tuple[bool, int]:
+def _parse_cel_quantity_suffix(suffix: str) -> tuple[bool, int]:
     """Return whether a suffix is binary, and its power of two or ten."""
     if suffix in _DECIMAL:
         return False, _DECIMAL[suffix]
@@ -228,7 +228,7 @@ def _parse_quantity_suffix(suffix: str) -> tuple[bool, int]:
     return False, (power + 2**31) % 2**32 - 2**31
 
 
-def _build_int64_quantity(
+def _build_cel_int64_quantity(
     positive: bool, whole: str, fraction: str, binary: bool, exponent: int
 ) -> QuantityValue | None:
     """Return the amount if Go parses it directly into an int64."""
@@ -250,7 +250,7 @@ def _build_int64_quantity(
     return QuantityValue(value if positive else -value, exponent)
 
 
-def _build_decimal_quantity(value: str, binary: bool, exponent: int) -> QuantityValue:
+def _build_cel_decimal_quantity(value: str, binary: bool, exponent: int) -> QuantityValue:
     """Return the amount as a decimal, rounded away from zero to billionths."""
     whole, _, fraction = value.lstrip("+-").partition(".")
     if not whole and not fraction:

@@ -8,7 +8,7 @@ from typing import Any
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.types import Type
-from gangplan.cel.values import Duration, Optional, Timestamp, Uint, runtime_kind_of, runtime_type_of
+from gangplan.cel.values import Duration, Optional, Timestamp, Uint, cel_runtime_type_of, runtime_kind_of
 from gangplan.records import dataclass
 
 Function = Callable[..., Any]
@@ -28,7 +28,7 @@ class Implementation:
         """Return whether the values fit the signature; only the first entry of a list or map is checked."""
         if len(values) != len(self.arguments):
             return False
-        return not self.guarded or all(map(fits, self.arguments, values))
+        return not self.guarded or all(map(fits_declared_cel_type, self.arguments, values))
 
 
 # Types that correspond to one Python class.
@@ -45,7 +45,7 @@ CLASSES: dict[Type, type] = {
 }
 
 
-def fits(declared: Type, value: object) -> bool:
+def fits_declared_cel_type(declared: Type, value: object) -> bool:
     """Return whether a value may be passed as a declared type (cel-go's `IsAssignableRuntimeType`)."""
     expected = CLASSES.get(declared)
     if expected is not None:
@@ -55,17 +55,19 @@ def fits(declared: Type, value: object) -> bool:
     if declared.name == "list":
         if not isinstance(value, list | tuple):
             return False
-        return not value or fits(declared.parameters[0], value[0])
+        return not value or fits_declared_cel_type(declared.parameters[0], value[0])
     if declared.name == "map":
         if not isinstance(value, Mapping):
             return False
         if not value:
             return True
         key = next(iter(value))
-        return fits(declared.parameters[0], key) and fits(declared.parameters[1], value[key])
+        return fits_declared_cel_type(declared.parameters[0], key) and fits_declared_cel_type(
+            declared.parameters[1], value[key]
+        )
     if declared.name == "optional_type":
         return type(value) is Optional
-    return runtime_type_of(value).name == declared.name
+    return cel_runtime_type_of(value).name == declared.name
 
 
 def build_overload_error(function: str, values: tuple[object, ...]) -> EvalError:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.base import MAP_OF_K_V, Implementation
-from gangplan.cel.operators import find_map_entry, format_value
+from gangplan.cel.operators import find_cel_map_entry, format_cel_value
 from gangplan.cel.types import Parameter
 
 Map = Mapping[object, object]
@@ -14,8 +14,8 @@ Map = Mapping[object, object]
 
 def insert(container: Map, key: object, value: object) -> Map:
     """Return a map with one more entry. Raises `EvalError` if the key exists."""
-    if find_map_entry(container, key)[0]:
-        raise EvalError(f"insert failed: key {format_value(key)} already exists")
+    if find_cel_map_entry(container, key)[0]:
+        raise EvalError(f"insert failed: key {format_cel_value(key)} already exists")
     return {**container, key: value}
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from gangplan.cel import types
 from gangplan.cel.clock import (
     build_timestamp,
+    parse_cel_timestamp,
     parse_go_duration,
-    parse_timestamp,
     write_duration,
     write_timestamp,
 )
@@ -17,17 +17,17 @@ from gangplan.cel.errors import EvalError
 from gangplan.cel.library.base import TYPE_T, B, D, I, Implementation, S, U
 from gangplan.cel.numbers import (
     INT_MAX,
-    format_shortest_float,
+    format_shortest_cel_double,
     parse_bool,
-    parse_float,
-    parse_int,
-    parse_uint,
+    parse_cel_double,
+    parse_cel_int,
+    parse_cel_uint,
 )
 from gangplan.cel.types import Type
-from gangplan.cel.values import Duration, Timestamp, TypeValue, Uint, runtime_type_of
+from gangplan.cel.values import Duration, Timestamp, TypeValue, Uint, cel_runtime_type_of
 
 
-def _build_text_conversion(parse: Callable[[str], object], target: Type) -> Callable[[str], object]:
+def _build_cel_string_conversion(parse: Callable[[str], object], target: Type) -> Callable[[str], object]:
     def convert(text: str) -> object:
         value = parse(text)
         if value is None:
@@ -84,7 +84,7 @@ def timestamp_to_int(value: Timestamp) -> int:
 
 def type_of_value(value: object) -> TypeValue:
     """Evaluate `type(value)`."""
-    return TypeValue(runtime_type_of(value))
+    return TypeValue(cel_runtime_type_of(value))
 
 
 def bool_to_string(value: bool) -> str:
@@ -101,28 +101,28 @@ TABLE = (
     Implementation("to_dyn", "dyn", (TYPE_T,), _return_value_unchanged),
     Implementation("type", "type", (TYPE_T,), type_of_value),
     Implementation("bool_to_bool", "bool", (B,), _return_value_unchanged),
-    Implementation("string_to_bool", "bool", (S,), _build_text_conversion(parse_bool, B)),
+    Implementation("string_to_bool", "bool", (S,), _build_cel_string_conversion(parse_bool, B)),
     Implementation("bytes_to_bytes", "bytes", (_BYTES,), _return_value_unchanged),
     Implementation("string_to_bytes", "bytes", (S,), str.encode),
     Implementation("double_to_double", "double", (D,), _return_value_unchanged),
     Implementation("int64_to_double", "double", (I,), float),
-    Implementation("string_to_double", "double", (S,), _build_text_conversion(parse_float, D)),
+    Implementation("string_to_double", "double", (S,), _build_cel_string_conversion(parse_cel_double, D)),
     Implementation("uint64_to_double", "double", (U,), float),
     Implementation("duration_to_duration", "duration", (_DURATION,), _return_value_unchanged),
     Implementation("int64_to_duration", "duration", (I,), _refuse_int_to_duration),
     Implementation(
-        "string_to_duration", "duration", (S,), _build_text_conversion(parse_go_duration, _DURATION)
+        "string_to_duration", "duration", (S,), _build_cel_string_conversion(parse_go_duration, _DURATION)
     ),
     Implementation("int64_to_int64", "int", (I,), _return_value_unchanged),
     Implementation("double_to_int64", "int", (D,), double_to_int),
     Implementation("duration_to_int64", "int", (_DURATION,), lambda value: value.nanoseconds),
-    Implementation("string_to_int64", "int", (S,), _build_text_conversion(parse_int, I)),
+    Implementation("string_to_int64", "int", (S,), _build_cel_string_conversion(parse_cel_int, I)),
     Implementation("timestamp_to_int64", "int", (_TIMESTAMP,), timestamp_to_int),
     Implementation("uint64_to_int64", "int", (U,), uint_to_int),
     Implementation("string_to_string", "string", (S,), _return_value_unchanged),
     Implementation("bool_to_string", "string", (B,), bool_to_string),
     Implementation("bytes_to_string", "string", (_BYTES,), bytes_to_string),
-    Implementation("double_to_string", "string", (D,), format_shortest_float),
+    Implementation("double_to_string", "string", (D,), format_shortest_cel_double),
     Implementation("duration_to_string", "string", (_DURATION,), write_duration),
     Implementation("int64_to_string", "string", (I,), str),
     Implementation("timestamp_to_string", "string", (_TIMESTAMP,), write_timestamp),
@@ -130,10 +130,13 @@ TABLE = (
     Implementation("timestamp_to_timestamp", "timestamp", (_TIMESTAMP,), _return_value_unchanged),
     Implementation("int64_to_timestamp", "timestamp", (I,), build_timestamp),
     Implementation(
-        "string_to_timestamp", "timestamp", (S,), _build_text_conversion(parse_timestamp, _TIMESTAMP)
+        "string_to_timestamp",
+        "timestamp",
+        (S,),
+        _build_cel_string_conversion(parse_cel_timestamp, _TIMESTAMP),
     ),
     Implementation("uint64_to_uint64", "uint", (U,), _return_value_unchanged),
     Implementation("double_to_uint64", "uint", (D,), double_to_uint),
     Implementation("int64_to_uint64", "uint", (I,), int_to_uint),
-    Implementation("string_to_uint64", "uint", (S,), _build_text_conversion(parse_uint, U)),
+    Implementation("string_to_uint64", "uint", (S,), _build_cel_string_conversion(parse_cel_uint, U)),
 )

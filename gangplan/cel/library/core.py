@@ -27,7 +27,7 @@ _BINARY: dict[str, tuple[Binary, str]] = {
     "_-_": (arithmetic.subtract, "subtract"),
     "_*_": (arithmetic.multiply, "multiply"),
     "_/_": (arithmetic.divide, "divide"),
-    "_%_": (arithmetic.take_remainder, "modulo"),
+    "_%_": (arithmetic.compute_cel_remainder, "modulo"),
     "_<_": (operators.is_less, "less"),
     "_<=_": (operators.is_less_or_equal, "less_equals"),
     "_>_": (operators.is_greater, "greater"),
@@ -55,13 +55,13 @@ _ORDER = (
 _DYN: tuple[Type, Type] = (types.DYN, types.DYN)
 
 
-def _list_operator_overloads() -> Iterator[Implementation]:
+def _list_cel_operator_overloads() -> Iterator[Implementation]:
     for function, (call, name) in _BINARY.items():
         endings = (*_ARITHMETIC, *(_ORDER if name.startswith(("less", "greater")) else _SUMS.get(name, ())))
         for ending in endings:
             yield Implementation(f"{name}_{ending}", function, _DYN, call, guarded=False)
     for container in ("list", "map"):
-        yield Implementation(f"in_{container}", "@in", _DYN, operators.is_in_container, guarded=False)
+        yield Implementation(f"in_{container}", "@in", _DYN, operators.is_in_cel_container, guarded=False)
     for kind in ("bytes", "list", "map", "string"):
         for id in (f"size_{kind}", f"{kind}_size"):
             yield Implementation(id, "size", (types.DYN,), size, guarded=False)
@@ -70,10 +70,14 @@ def _list_operator_overloads() -> Iterator[Implementation]:
 
 
 TABLE = (
-    *_list_operator_overloads(),
-    Implementation("equals", "_==_", _DYN, operators.is_equal, guarded=False),
+    *_list_cel_operator_overloads(),
+    Implementation("equals", "_==_", _DYN, operators.is_equal_cel_value, guarded=False),
     Implementation(
-        "not_equals", "_!=_", _DYN, lambda one, other: not operators.is_equal(one, other), guarded=False
+        "not_equals",
+        "_!=_",
+        _DYN,
+        lambda one, other: not operators.is_equal_cel_value(one, other),
+        guarded=False,
     ),
     Implementation("logical_not", "!_", (types.DYN,), arithmetic.negate_boolean, guarded=False),
     Implementation(

@@ -13,7 +13,7 @@ from functools import partial
 from gangplan.cel import types
 from gangplan.cel.clock import is_rfc3339_date
 from gangplan.cel.library.base import Implementation, S
-from gangplan.cel.library.url import find_request_uri_problem
+from gangplan.cel.library.url import find_cel_request_uri_problem
 from gangplan.cel.values import OPTIONAL_NONE, NamedFormat, Optional
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -83,7 +83,7 @@ def label_1035(text: str) -> FormatProblems:
     return problems
 
 
-def _find_prefix_problems(check: Callable[[str], FormatProblems], text: str) -> FormatProblems:
+def _find_cel_name_prefix_problems(check: Callable[[str], FormatProblems], text: str) -> FormatProblems:
     """Check the beginning of a name, which may end in a dash because more follows."""
     data = text.encode(errors="surrogatepass")
     if len(data) > 1 and text.endswith("-"):
@@ -124,7 +124,7 @@ def label_value(text: str) -> FormatProblems:
 
 def uri(text: str) -> FormatProblems:
     """Check an absolute URL or path."""
-    problem = find_request_uri_problem(text)
+    problem = find_cel_request_uri_problem(text)
     return [problem] if problem else []
 
 
@@ -132,7 +132,7 @@ def _find_format_problem(holds: Callable[[str], bool], problem: str, text: str) 
     return [] if holds(text) else [problem]
 
 
-def _is_datetime(text: str) -> bool:
+def _matches_cel_datetime_format(text: str) -> bool:
     parts = text.lower().split("t")
     if len(text.encode()) < 4 or len(parts) < 2 or not is_rfc3339_date(parts[0]):
         return False
@@ -145,9 +145,13 @@ _FORMATS: dict[str, tuple[str, int, Callable[[str], FormatProblems]]] = {
     "dns1123Subdomain": ("DNS1123Subdomain", 60, subdomain),
     "dns1035Label": ("DNS1035Label", 30, label_1035),
     "qualifiedName": ("QualifiedName", 60, qualified_name),
-    "dns1123LabelPrefix": ("DNS1123LabelPrefix", 30, partial(_find_prefix_problems, label)),
-    "dns1123SubdomainPrefix": ("DNS1123SubdomainPrefix", 60, partial(_find_prefix_problems, subdomain)),
-    "dns1035LabelPrefix": ("DNS1035LabelPrefix", 30, partial(_find_prefix_problems, label_1035)),
+    "dns1123LabelPrefix": ("DNS1123LabelPrefix", 30, partial(_find_cel_name_prefix_problems, label)),
+    "dns1123SubdomainPrefix": (
+        "DNS1123SubdomainPrefix",
+        60,
+        partial(_find_cel_name_prefix_problems, subdomain),
+    ),
+    "dns1035LabelPrefix": ("DNS1035LabelPrefix", 30, partial(_find_cel_name_prefix_problems, label_1035)),
     "labelValue": ("LabelValue", 40, label_value),
     "uri": ("URI", 1103, uri),
     "uuid": (
@@ -163,7 +167,11 @@ _FORMATS: dict[str, tuple[str, int, Callable[[str], FormatProblems]]] = {
         partial(_find_format_problem, partial(_matches_whole_pattern, _BASE64), "invalid base64"),
     ),
     "date": ("date", 71, partial(_find_format_problem, is_rfc3339_date, "invalid date")),
-    "datetime": ("datetime", 71, partial(_find_format_problem, _is_datetime, "invalid datetime")),
+    "datetime": (
+        "datetime",
+        71,
+        partial(_find_format_problem, _matches_cel_datetime_format, "invalid datetime"),
+    ),
 }
 NAMED_FORMATS = {function: NamedFormat(*row) for function, row in _FORMATS.items()}
 

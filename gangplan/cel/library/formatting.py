@@ -13,7 +13,7 @@ from gangplan.cel import types
 from gangplan.cel.clock import write_duration, write_timestamp
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.base import Implementation, S
-from gangplan.cel.numbers import format_shortest_float, quote_as_go, quote_bytes_as_go
+from gangplan.cel.numbers import format_shortest_cel_double, quote_as_go, quote_bytes_as_go
 from gangplan.cel.values import Duration, Timestamp, TypeValue, Uint, runtime_kind_of
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -23,7 +23,7 @@ _DEFAULT_PRECISION = 6
 Clause = Callable[[object], str]
 
 
-def format_text(template: str, arguments: list[object]) -> str:
+def format_cel_string(template: str, arguments: list[object]) -> str:
     """Return the template with its clauses (`%s %d %f %e %b %x %X %o %%`) replaced."""
     built: list[str] = []
     at, used = 0, 0
@@ -62,7 +62,7 @@ def _parse_format_clause(template: str, at: int) -> tuple[int, Clause]:
     if letter == "f":
         return at + 1, lambda value: _format_fixed_point(value, precision)
     if letter == "e":
-        return at + 1, lambda value: _format_scientific_notation(value, precision)
+        return at + 1, lambda value: _format_scientific_clause(value, precision)
     if letter in _CLAUSES:
         return at + 1, _CLAUSES[letter]
     # Go compares bytes.
@@ -105,7 +105,7 @@ def _format_string_clause(value: object) -> str:
     return simple(value)
 
 
-def _decode_utf8_bytes(value: bytes) -> str:
+def _convert_cel_bytes_to_string(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as problem:
@@ -118,8 +118,8 @@ _SIMPLE: dict[type, Callable[..., str]] = {
     bool: lambda value: "true" if value else "false",
     int: str,
     Uint: lambda value: str(int(value)),
-    float: format_shortest_float,
-    bytes: _decode_utf8_bytes,
+    float: format_shortest_cel_double,
+    bytes: _convert_cel_bytes_to_string,
     type(None): lambda value: "null",
     Timestamp: write_timestamp,
     Duration: write_duration,
@@ -147,7 +147,7 @@ def _format_fixed_point(value: object, precision: int) -> str:
     return _format_non_finite_number(number) or f"{number:,.{precision}f}"
 
 
-def _format_scientific_notation(value: object, width: int) -> str:
+def _format_scientific_clause(value: object, width: int) -> str:
     number = _require_double_argument(value, "scientific")
     shown = _format_non_finite_number(number)
     if not shown:
@@ -222,11 +222,11 @@ def _format_container_member(value: object) -> str:
     if isinstance(value, str):
         return quote_as_go(value)
     if isinstance(value, bytes):
-        _decode_utf8_bytes(value)
+        _convert_cel_bytes_to_string(value)
         return f"b{quote_bytes_as_go(value)}"
     if isinstance(value, float):
         if value != value or math.isinf(value):
-            return quote_as_go(format_shortest_float(value))
+            return quote_as_go(format_shortest_cel_double(value))
         return f"{value:.{_DEFAULT_PRECISION}f}"
     if isinstance(value, Timestamp):
         return f"timestamp({quote_as_go(write_timestamp(value))})"
@@ -237,4 +237,4 @@ def _format_container_member(value: object) -> str:
     return _format_string_clause(value)
 
 
-TABLE = (Implementation("string_format", "format", (S, types.list_of(types.DYN)), format_text),)
+TABLE = (Implementation("string_format", "format", (S, types.list_of(types.DYN)), format_cel_string),)

@@ -17,8 +17,8 @@ from gangplan.cel.operators import (
     COMPARABLE_TYPES,
     NO_OVERLOAD,
     build_operator_error,
-    compare_values,
-    is_same_value,
+    compare_cel_values,
+    is_same_cel_value,
 )
 from gangplan.cel.types import Type
 from gangplan.cel.values import OPTIONAL_NONE, Duration, Optional, Uint, runtime_kind_of
@@ -38,7 +38,7 @@ _COMPARABLE: dict[str, Type] = {
 _ZEROS: dict[str, object] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
 
 
-def _iterate_comparable_elements(elements: List) -> Iterator[object]:
+def _iterate_comparable_cel_list_elements(elements: List) -> Iterator[object]:
     """Yield the elements. Raises `EvalError` at one without an order."""
     for element in elements:
         if type(element) not in COMPARABLE_TYPES:
@@ -46,11 +46,11 @@ def _iterate_comparable_elements(elements: List) -> Iterator[object]:
         yield element
 
 
-def _compare_list_elements(left: object, right: object) -> int:
+def _compare_cel_list_elements(left: object, right: object) -> int:
     """Return -1, 0 or 1; 2 for values that can't be compared, which the API server treats as none
     of these."""
     try:
-        return compare_values(left, right)
+        return compare_cel_values(left, right)
     except EvalError:
         return 2
 
@@ -58,14 +58,14 @@ def _compare_list_elements(left: object, right: object) -> int:
 def is_sorted(elements: List) -> bool:
     """Evaluate `list.isSorted()`."""
     previous: object = None
-    for index, element in enumerate(_iterate_comparable_elements(elements)):
-        if index and _compare_list_elements(previous, element) == 1:
+    for index, element in enumerate(_iterate_comparable_cel_list_elements(elements)):
+        if index and _compare_cel_list_elements(previous, element) == 1:
             return False
         previous = element
     return True
 
 
-def _build_list_sum(zero: object) -> Callable[[List], object]:
+def _build_cel_list_sum(zero: object) -> Callable[[List], object]:
     def total(elements: List) -> object:
         result = zero
         for element in elements:
@@ -75,13 +75,13 @@ def _build_list_sum(zero: object) -> Callable[[List], object]:
     return total
 
 
-def _build_list_extreme(name: str, replaced: int) -> Callable[[List], object]:
+def _build_cel_list_extreme(name: str, replaced: int) -> Callable[[List], object]:
     def extreme(elements: List) -> object:
         if not elements:
             raise EvalError(f"{name} called on empty list")
         found: object = None
-        for index, element in enumerate(_iterate_comparable_elements(elements)):
-            if not index or _compare_list_elements(found, element) == replaced:
+        for index, element in enumerate(_iterate_comparable_cel_list_elements(elements)):
+            if not index or _compare_cel_list_elements(found, element) == replaced:
                 found = element
         return found
 
@@ -90,7 +90,7 @@ def _build_list_extreme(name: str, replaced: int) -> Callable[[List], object]:
 
 def _is_same_element(left: object, right: object) -> bool:
     try:
-        return is_same_value(left, right)
+        return is_same_cel_value(left, right)
     except EvalError:
         return False
 
@@ -154,10 +154,10 @@ def _flatten_checked_list(elements: object, *depth: object) -> List:
 
 def sort(elements: List) -> List:
     """Evaluate `list.sort()`."""
-    return sort_by_keys(elements, elements)
+    return sort_cel_list_by_keys(elements, elements)
 
 
-def sort_by_keys(elements: Any, keys: Any) -> List:
+def sort_cel_list_by_keys(elements: Any, keys: Any) -> List:
     """Sort the elements by their keys, for the expansion of `sortBy`."""
     if not isinstance(elements, list | tuple) or not isinstance(keys, list | tuple):
         raise build_operator_error(elements, "@sortByAssociatedKeys")
@@ -171,7 +171,7 @@ def sort_by_keys(elements: Any, keys: Any) -> List:
 
     # Go sorts up to 12 elements by insertion, which keeps the order of equal ones, as this does.
     def ascending(one: int, other: int) -> int:
-        order = _compare_list_elements(keys[one], keys[other])
+        order = _compare_cel_list_elements(keys[one], keys[other])
         return order if order != 2 else 0
 
     return [elements[index] for index in sorted(range(len(keys)), key=cmp_to_key(ascending))]
@@ -213,28 +213,28 @@ def last(elements: List) -> Optional:
     return Optional(True, elements[-1]) if elements else OPTIONAL_NONE
 
 
-def _list_overloads_per_type() -> Iterator[Implementation]:
+def _list_cel_overloads_per_type() -> Iterator[Implementation]:
     for name, element in _COMPARABLE.items():
         listed = (types.list_of(element),)
         yield Implementation(f"list_{name}_is_sorted_bool", "isSorted", listed, is_sorted)
-        yield Implementation(f"list_{name}_max_{name}", "max", listed, _build_list_extreme("max", -1))
-        yield Implementation(f"list_{name}_min_{name}", "min", listed, _build_list_extreme("min", 1))
+        yield Implementation(f"list_{name}_max_{name}", "max", listed, _build_cel_list_extreme("max", -1))
+        yield Implementation(f"list_{name}_min_{name}", "min", listed, _build_cel_list_extreme("min", 1))
         yield Implementation(f"list_{element}_sort", "sort", listed, _sort_checked_list, guarded=False)
         yield Implementation(
             f"list_{element}_sortByAssociatedKeys",
             "@sortByAssociatedKeys",
             (LIST_OF_T, types.list_of(element)),
-            sort_by_keys,
+            sort_cel_list_by_keys,
             guarded=False,
         )
     for name, zero in _ZEROS.items():
         yield Implementation(
-            f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _build_list_sum(zero)
+            f"list_{name}_sum_{name}", "sum", (types.list_of(_COMPARABLE[name]),), _build_cel_list_sum(zero)
         )
 
 
 TABLE = (
-    *_list_overloads_per_type(),
+    *_list_cel_overloads_per_type(),
     Implementation("list_a_index_of_int", "indexOf", (LIST_OF_T, TYPE_T), index_of),
     Implementation("list_a_last_index_of_int", "lastIndexOf", (LIST_OF_T, TYPE_T), last_index_of),
     Implementation("list_includes_dyn_dyn", "includes", (types.DYN, types.DYN), includes),

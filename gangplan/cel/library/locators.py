@@ -9,7 +9,7 @@ from __future__ import annotations
 import string
 from dataclasses import replace
 
-from gangplan.cel.library.addresses import AddressError, read_address
+from gangplan.cel.library.addresses import AddressError, parse_cel_ip_with_zone
 from gangplan.cel.numbers import quote_as_go
 from gangplan.records import dataclass
 
@@ -49,24 +49,24 @@ class Locator:
     omit_host: bool = False
 
 
-def parse_url(text: str) -> Locator:
+def parse_cel_url(text: str) -> Locator:
     """Parse a URL as `url.Parse` does. Raises `UrlError`."""
     data = text.encode(errors="surrogatepass").decode("latin-1")
     before, _, fragment = data.partition("#")
-    locator = _parse_url_locator(before, request=False)
+    locator = _parse_cel_locator(before, request=False)
     return locator if not fragment else _add_url_fragment(locator, fragment)
 
 
 def parse_request_url(text: str) -> Locator:
     """Parse an absolute URL or path without a fragment, as `url.ParseRequestURI` does. Raises `UrlError`."""
-    return _parse_url_locator(text.encode(errors="surrogatepass").decode("latin-1"), request=True)
+    return _parse_cel_locator(text.encode(errors="surrogatepass").decode("latin-1"), request=True)
 
 
 def _add_url_fragment(locator: Locator, fragment: str) -> Locator:
     return replace(locator, fragment=_unescape_url_part(fragment, "fragment"))
 
 
-def _parse_url_locator(text: str, *, request: bool) -> Locator:
+def _parse_cel_locator(text: str, *, request: bool) -> Locator:
     if any(letter < " " or letter == "\x7f" for letter in text):
         raise UrlError("net/url: invalid control character in URL")
     if not text and request:
@@ -109,7 +109,7 @@ def _split_url_scheme(text: str) -> tuple[str, str]:
 
 def _parse_url_authority(scheme: str, authority: str) -> tuple[str | None, str]:
     written, at, host = authority.rpartition("@")
-    host = _parse_url_host(scheme, host)
+    host = _parse_cel_url_host(scheme, host)
     if not at:
         return None, host
     # Go compares letters, not bytes, but anything that is not ASCII is refused either way.
@@ -122,12 +122,12 @@ def _parse_url_authority(scheme: str, authority: str) -> tuple[str | None, str]:
     ), host
 
 
-def _parse_url_host(scheme: str, host: str) -> str:
+def _parse_cel_url_host(scheme: str, host: str) -> str:
     opening = host.rfind("[")
     if opening > 0:
         raise UrlError("invalid IP-literal")
     if opening == 0:
-        return _parse_bracketed_host(host)
+        return _parse_bracketed_url_host(host)
     first, last = host.find(":"), host.rfind(":")
     if first != -1:
         start = first if scheme in ("http", "https") and STRICT_COLONS else last
@@ -140,7 +140,7 @@ def _parse_url_host(scheme: str, host: str) -> str:
 STRICT_COLONS = False
 
 
-def _parse_bracketed_host(host: str) -> str:
+def _parse_bracketed_url_host(host: str) -> str:
     closing = host.rfind("]")
     if closing < 0:
         raise UrlError("missing ']' in host")
@@ -153,7 +153,7 @@ def _parse_bracketed_host(host: str) -> str:
         name, zone = name[:at], _unescape_url_part(name[at:], "zone")
     name = _unescape_url_part(name, "host") + zone
     try:
-        address, _ = read_address(name)
+        address, _ = parse_cel_ip_with_zone(name)
     except AddressError as problem:
         raise UrlError(f"invalid host: {problem}") from problem
     if address.version == 4:
@@ -181,7 +181,11 @@ def _unescape_url_part(text: str, part: str) -> str:
         letter = text[at]
         if letter == "%":
             escape = text[at : at + 3]
-            if len(escape) < 3 or not set(escape[1:]) <= _HEX or not _may_have_url_escape(escape, part):
+            if (
+                len(escape) < 3
+                or not set(escape[1:]) <= _HEX
+                or not _is_escape_allowed_in_cel_url(escape, part)
+            ):
                 raise UrlError(f"invalid URL escape {_quote_url_text(escape)}")
             built.append(chr(int(escape[1:], 16)))
             at += 3
@@ -193,7 +197,7 @@ def _unescape_url_part(text: str, part: str) -> str:
     return "".join(built)
 
 
-def _may_have_url_escape(escape: str, part: str) -> bool:
+def _is_escape_allowed_in_cel_url(escape: str, part: str) -> bool:
     """Return whether a part may have an escape.
 
     A host may escape only what is not ASCII, a zone only what a host may contain unescaped, and spaces.
@@ -221,7 +225,7 @@ def escape_path(locator: Locator) -> str:
     return "*" if locator.path == "*" else _escape_url_part(locator.path, "path")
 
 
-def split_host_port(host: str) -> tuple[str, str]:
+def split_cel_url_host_and_port(host: str) -> tuple[str, str]:
     """Return `URL.Hostname()` and `URL.Port()`."""
     port = ""
     colon = host.rfind(":")
@@ -232,7 +236,7 @@ def split_host_port(host: str) -> tuple[str, str]:
     return host, port
 
 
-def parse_query(locator: Locator) -> dict[str, list[str]]:
+def parse_cel_url_query(locator: Locator) -> dict[str, list[str]]:
     """Return `URL.Query()`: the readable part of the query."""
     found: dict[str, list[str]] = {}
     for pair in locator.query.split("&"):
@@ -247,19 +251,19 @@ def parse_query(locator: Locator) -> dict[str, list[str]]:
     return found
 
 
-def format_url(locator: Locator) -> str:
+def format_cel_url(locator: Locator) -> str:
     """Return `URL.String()`; two URLs are equal if their strings are."""
     text = f"{locator.scheme}:" if locator.scheme else ""
     if locator.opaque:
         text += locator.opaque
     else:
-        text += _format_authority_and_path(locator, bool(text))
+        text += _format_url_authority_and_path(locator, bool(text))
     if locator.force_query or locator.query:
         text += f"?{locator.query}"
     return text + (f"#{_escape_url_part(locator.fragment, 'fragment')}" if locator.fragment else "")
 
 
-def _format_authority_and_path(locator: Locator, begun: bool) -> str:
+def _format_url_authority_and_path(locator: Locator, begun: bool) -> str:
     text = ""
     if (locator.scheme or locator.host or locator.user is not None) and not (
         locator.omit_host and not locator.host and locator.user is None

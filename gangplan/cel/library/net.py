@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
-from gangplan.cel.library.addresses import AddressError, is_mapped, read_address, write_address
+from gangplan.cel.library.addresses import AddressError, is_mapped, parse_cel_ip_with_zone, write_address
 from gangplan.cel.library.base import Implementation, S
 from gangplan.cel.numbers import quote_as_go
 from gangplan.cel.operators import NO_OVERLOAD
@@ -19,11 +19,11 @@ _BITS = {4: 32, 6: 128}
 
 
 @lru_cache(maxsize=1024)
-def parse_ip(text: str) -> Address:
+def parse_cel_ip(text: str) -> Address:
     """Evaluate `ip(text)`. Raises `EvalError`."""
     shown = quote_as_go(text)
     try:
-        address, zone = read_address(text)
+        address, zone = parse_cel_ip_with_zone(text)
     except AddressError as problem:
         raise EvalError(
             f"IP Address {shown} parse error during conversion from string: {problem}"
@@ -36,7 +36,7 @@ def parse_ip(text: str) -> Address:
 
 
 @lru_cache(maxsize=1024)
-def parse_cidr(text: str) -> CidrValue:
+def parse_cel_cidr(text: str) -> CidrValue:
     """Evaluate `cidr(text)`; bits after the prefix are kept. Raises `EvalError`."""
     wrong = "network address parse error during conversion from string: "
     try:
@@ -54,7 +54,7 @@ def _parse_cidr_prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
     written, slash, bits = text.rpartition("/")
     if not slash:
         raise ValueError("no '/'")
-    address, zone = read_address(written)
+    address, zone = parse_cel_ip_with_zone(written)
     if zone:
         raise ValueError("IPv6 zones cannot be present in a prefix")
     # In Go, too, a single character may be a sign, which is then not a number.
@@ -68,7 +68,7 @@ def _parse_cidr_prefix(text: str) -> tuple[IPv4Address | IPv6Address, int]:
 def is_ip(text: str) -> bool:
     """Evaluate `isIP(text)`."""
     try:
-        parse_ip(text)
+        parse_cel_ip(text)
     except EvalError:
         return False
     return True
@@ -77,7 +77,7 @@ def is_ip(text: str) -> bool:
 def is_cidr(text: str) -> bool:
     """Evaluate `isCIDR(text)`."""
     try:
-        parse_cidr(text)
+        parse_cel_cidr(text)
     except EvalError:
         return False
     return True
@@ -85,7 +85,7 @@ def is_cidr(text: str) -> bool:
 
 def is_canonical(text: str) -> bool:
     """Evaluate `ip.isCanonical(text)`: whether it is written in the shortest form."""
-    return write_address(parse_ip(text).ip) == text
+    return write_address(parse_cel_ip(text).ip) == text
 
 
 def is_unspecified(address: Address) -> bool:
@@ -135,7 +135,7 @@ def contains_ip(network: CidrValue, address: Address) -> bool:
 def contains_ip_text(network: CidrValue, text: str) -> bool:
     """Evaluate `cidr.containsIP(text)`; the API server hides what is wrong with the text."""
     try:
-        address = parse_ip(text)
+        address = parse_cel_ip(text)
     except EvalError as problem:
         raise EvalError(NO_OVERLOAD) from problem
     return contains_ip(network, address)
@@ -160,7 +160,7 @@ def _write_cidr(network: CidrValue) -> str:
 
 _IP, _CIDR = types.IP, types.CIDR
 TABLE = (
-    Implementation("string_to_ip", "ip", (S,), parse_ip),
+    Implementation("string_to_ip", "ip", (S,), parse_cel_ip),
     Implementation("cidr_ip", "ip", (_CIDR,), lambda network: Address(network.ip)),
     Implementation("ip_family", "family", (_IP,), lambda address: address.ip.version),
     Implementation("ip_is_canonical", "ip.isCanonical", (S,), is_canonical),
@@ -171,7 +171,7 @@ TABLE = (
     Implementation("ip_is_link_local_unicast", "isLinkLocalUnicast", (_IP,), is_link_local_unicast),
     Implementation("ip_is_global_unicast", "isGlobalUnicast", (_IP,), is_global_unicast),
     Implementation("ip_to_string", "string", (_IP,), lambda address: write_address(address.ip)),
-    Implementation("string_to_cidr", "cidr", (S,), parse_cidr),
+    Implementation("string_to_cidr", "cidr", (S,), parse_cel_cidr),
     Implementation("is_cidr", "isCIDR", (S,), is_cidr),
     Implementation("cidr_contains_ip_string", "containsIP", (_CIDR, S), contains_ip_text),
     Implementation("cidr_contains_ip_ip", "containsIP", (_CIDR, _IP), contains_ip),
@@ -179,7 +179,7 @@ TABLE = (
         "cidr_contains_cidr_string",
         "containsCIDR",
         (_CIDR, S),
-        lambda network, text: contains_cidr(network, parse_cidr(text)),
+        lambda network, text: contains_cidr(network, parse_cel_cidr(text)),
     ),
     Implementation("cidr_contains_cidr", "containsCIDR", (_CIDR, _CIDR), contains_cidr),
     Implementation("cidr_prefix_length", "prefixLength", (_CIDR,), lambda network: network.prefix),

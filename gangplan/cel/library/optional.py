@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gangplan.cel import types
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.base import OPTIONAL_OF_T, TYPE_T, Implementation
-from gangplan.cel.operators import format_value
+from gangplan.cel.operators import format_cel_value
 from gangplan.cel.values import OPTIONAL_NONE, Duration, Opaque, Optional, Timestamp, TypeValue
 
 # Go's zero time.Time: year 1.
@@ -26,10 +26,10 @@ def of(value: object) -> Optional:
 
 def of_non_zero(value: object) -> Optional:
     """Evaluate `optional.ofNonZeroValue(value)`."""
-    return OPTIONAL_NONE if _is_zero(value) else Optional(True, value)
+    return OPTIONAL_NONE if _is_cel_zero_value(value) else Optional(True, value)
 
 
-def _is_zero(value: object) -> bool:
+def _is_cel_zero_value(value: object) -> bool:
     if isinstance(value, Opaque | Optional | TypeValue):
         return False
     if isinstance(value, Duration):
@@ -57,7 +57,7 @@ def unwrap(optionals: list[object]) -> list[object]:
     """Evaluate `optional.unwrap(list)`: the values that are present."""
     for optional in optionals:
         if not isinstance(optional, Optional):
-            raise EvalError(f"value {format_value(optional)} is not optional")
+            raise EvalError(f"value {format_cel_value(optional)} is not optional")
     return [optional.value for optional in optionals if isinstance(optional, Optional) and optional.present]
 
 

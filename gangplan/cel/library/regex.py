@@ -45,10 +45,10 @@ def find(text: str, pattern: str) -> str:
 
 def find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     """Evaluate `text.findAll(pattern, most)`: matches that don't overlap; a negative number asks for all."""
-    return find_all_matches(text, _compile_legal_pattern(pattern), most)
+    return find_all_cel_regex_matches(text, _compile_legal_pattern(pattern), most)
 
 
-def find_all_matches(text: str, search: Search, most: int) -> list[str]:
+def find_all_cel_regex_matches(text: str, search: Search, most: int) -> list[str]:
     """Return all matches of a compiled pattern, as Go's `FindAllString` does."""
     found: list[str] = []
     at, previous = 0, -1

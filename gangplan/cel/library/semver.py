@@ -60,11 +60,11 @@ def parse(text: str) -> SemverValue:
     builds = build.split(".") if "+" in parts[2] else []
     patch, dash, before = patch.partition("-")
     numbers = (
-        _parse_version_number(parts[0], "major"),
-        _parse_version_number(parts[1], "minor"),
-        _parse_version_number(patch, "patch"),
+        _parse_semver_number(parts[0], "major"),
+        _parse_semver_number(parts[1], "minor"),
+        _parse_semver_number(patch, "patch"),
     )
-    pre = tuple(map(_parse_prerelease_identifier, before.split("."))) if dash else ()
+    pre = tuple(map(_parse_cel_semver_identifier, before.split("."))) if dash else ()
     for part in builds:
         if not part:
             raise EvalError("Build meta data is empty")
@@ -73,15 +73,15 @@ def parse(text: str) -> SemverValue:
     return SemverValue(numbers, pre)
 
 
-def _parse_version_number(text: str, name: str) -> int:
+def _parse_semver_number(text: str, name: str) -> int:
     if not set(text) <= _DIGITS:
         raise EvalError(f"Invalid character(s) found in {name} number {quote_as_go(text)}")
     if len(text) > 1 and text[0] == "0":
         raise EvalError(f"{name.capitalize()} number must not contain leading zeroes {quote_as_go(text)}")
-    return _parse_go_unsigned(text)
+    return _parse_semver_uint64(text)
 
 
-def _parse_go_unsigned(text: str) -> int:
+def _parse_semver_uint64(text: str) -> int:
     if not text:
         raise EvalError('strconv.ParseUint: parsing "": invalid syntax')
     if len(text) > 20 or int(text) > UINT_MAX:
@@ -89,19 +89,19 @@ def _parse_go_unsigned(text: str) -> int:
     return int(text)
 
 
-def _parse_prerelease_identifier(text: str) -> int | str:
+def _parse_cel_semver_identifier(text: str) -> int | str:
     if not text:
         raise EvalError("Prerelease is empty")
     if set(text) <= _DIGITS:
         if len(text) > 1 and text[0] == "0":
             raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {quote_as_go(text)}")
-        return _parse_go_unsigned(text)
+        return _parse_semver_uint64(text)
     if not set(text) <= _LETTERS:
         raise EvalError(f"Invalid character(s) found in prerelease {quote_as_go(text)}")
     return text
 
 
-def parse_normalized(text: str, normalize: bool) -> SemverValue:
+def parse_cel_semver(text: str, normalize: bool) -> SemverValue:
     """Evaluate `semver(text, normalize)`: drop a leading v and leading zeros, and set missing parts to 0."""
     if not normalize:
         return parse(text)
@@ -126,7 +126,7 @@ def _wrap_to_int64(number: int) -> int:
 def is_semver(text: str, normalize: bool = False) -> bool:
     """Evaluate `isSemver(text, normalize)`."""
     try:
-        parse_normalized(text, normalize)
+        parse_cel_semver(text, normalize)
     except EvalError:
         return False
     return True
@@ -135,7 +135,7 @@ def is_semver(text: str, normalize: bool = False) -> bool:
 _V = types.SEMVER
 TABLE = (
     Implementation("string_to_semver", "semver", (S,), parse),
-    Implementation("string_bool_to_semver", "semver", (S, B), parse_normalized),
+    Implementation("string_bool_to_semver", "semver", (S, B), parse_cel_semver),
     Implementation("is_semver_string", "isSemver", (S,), is_semver),
     Implementation("is_semver_string_bool", "isSemver", (S, B), is_semver),
     Implementation(

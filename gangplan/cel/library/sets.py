@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gangplan.cel.library.base import LIST_OF_T, Implementation
-from gangplan.cel.operators import has_element
+from gangplan.cel.operators import has_equal_cel_element
 
 List = list[object]
 
 
 def contains(elements: List, wanted: List) -> bool:
     """Return whether the elements include every wanted element."""
-    return all(has_element(elements, element) for element in wanted)
+    return all(has_equal_cel_element(elements, element) for element in wanted)
 
 
 def equivalent(left: List, right: List) -> bool:
@@ -20,7 +20,7 @@ def equivalent(left: List, right: List) -> bool:
 
 def intersects(left: List, right: List) -> bool:
     """Return whether the lists share an element."""
-    return any(has_element(right, element) for element in left)
+    return any(has_equal_cel_element(right, element) for element in left)
 
 
 TABLE = (

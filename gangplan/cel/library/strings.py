@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gangplan.cel.errors import EvalError
 from gangplan.cel.library.base import LIST_OF_STRINGS, I, Implementation, S
-from gangplan.cel.operators import NO_OVERLOAD, format_value
+from gangplan.cel.operators import NO_OVERLOAD, format_cel_value
 
 _UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
 _LOWER = {ord(upper): chr(lower) for lower, upper in _UPPER.items()}
@@ -83,7 +83,7 @@ def join(parts: list[object], separator: str = "") -> str:
     """Evaluate `parts.join(separator)`."""
     for part in parts:
         if type(part) is not str:
-            raise EvalError(f"join: invalid input: {format_value(part)}")
+            raise EvalError(f"join: invalid input: {format_cel_value(part)}")
     return separator.join(parts)  # type: ignore[arg-type]
 
 

@@ -40,7 +40,7 @@ def milliseconds_of_duration(duration: Duration) -> int:
     return int(abs(duration.nanoseconds) // 10**6) * (-1 if duration.nanoseconds < 0 else 1)
 
 
-def _list_timestamp_overloads() -> Iterator[Implementation]:
+def _list_cel_timestamp_overloads() -> Iterator[Implementation]:
     for function, (name, part) in _PARTS.items():
         zoned = "timestamp_to_seconds_tz" if name == "seconds" else f"timestamp_to_{name}_with_tz"
         yield Implementation(
@@ -52,7 +52,7 @@ def _list_timestamp_overloads() -> Iterator[Implementation]:
 _TIMESTAMP, _DURATION = (types.TIMESTAMP,), (types.DURATION,)
 _MILLISECONDS = "getMilliseconds"
 TABLE = (
-    *_list_timestamp_overloads(),
+    *_list_cel_timestamp_overloads(),
     Implementation("timestamp_to_milliseconds", _MILLISECONDS, _TIMESTAMP, milliseconds_of_timestamp),
     Implementation(
         "timestamp_to_milliseconds_with_tz", _MILLISECONDS, (*_TIMESTAMP, S), milliseconds_of_timestamp

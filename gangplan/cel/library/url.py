@@ -11,11 +11,11 @@ from gangplan.cel.library.locators import (
     Locator,
     UrlError,
     escape_path,
-    format_url,
-    parse_query,
+    format_cel_url,
+    parse_cel_url,
+    parse_cel_url_query,
     parse_request_url,
-    parse_url,
-    split_host_port,
+    split_cel_url_host_and_port,
 )
 from gangplan.cel.numbers import quote_as_go
 from gangplan.cel.types import Type
@@ -32,20 +32,20 @@ class Url(Opaque):
 
     def same(self, other: Opaque) -> bool:
         """Return whether both have the same normal form."""
-        return isinstance(other, Url) and format_url(self.locator) == format_url(other.locator)
+        return isinstance(other, Url) and format_cel_url(self.locator) == format_cel_url(other.locator)
 
 
 def parse(text: str) -> Url:
     """Evaluate `url(text)`: an absolute URL or path. Raises `EvalError`."""
     try:
         parse_request_url(text)
-        return Url(parse_url(text))
+        return Url(parse_cel_url(text))
     except UrlError as problem:
         shown = f"parse {quote_as_go(text)}: {problem}"
         raise EvalError(f"URL parse error during conversion from string: {shown}") from problem
 
 
-def find_request_uri_problem(text: str) -> str:
+def find_cel_request_uri_problem(text: str) -> str:
     """Return what is wrong with a request URI; empty if nothing is."""
     try:
         parse_request_url(text)
@@ -63,23 +63,25 @@ def get_query(url: Url) -> dict[str, list[str]]:
     """Evaluate `url.getQuery()`."""
     return {
         _decode_url_bytes(key): [_decode_url_bytes(value) for value in values]
-        for key, values in parse_query(url.locator).items()
+        for key, values in parse_cel_url_query(url.locator).items()
     }
 
 
 _U = (types.URL,)
 TABLE = (
     Implementation("string_to_url", "url", (S,), parse),
-    Implementation("is_url_string", "isURL", (S,), lambda text: not find_request_uri_problem(text)),
+    Implementation("is_url_string", "isURL", (S,), lambda text: not find_cel_request_uri_problem(text)),
     Implementation("url_get_scheme", "getScheme", _U, lambda url: url.locator.scheme),
     Implementation("url_get_host", "getHost", _U, lambda url: _decode_url_bytes(url.locator.host)),
     Implementation(
         "url_get_hostname",
         "getHostname",
         _U,
-        lambda url: _decode_url_bytes(split_host_port(url.locator.host)[0]),
+        lambda url: _decode_url_bytes(split_cel_url_host_and_port(url.locator.host)[0]),
     ),
-    Implementation("url_get_port", "getPort", _U, lambda url: split_host_port(url.locator.host)[1]),
+    Implementation(
+        "url_get_port", "getPort", _U, lambda url: split_cel_url_host_and_port(url.locator.host)[1]
+    ),
     Implementation(
         "url_get_escaped_path", "getEscapedPath", _U, lambda url: _decode_url_bytes(escape_path(url.locator))
     ),

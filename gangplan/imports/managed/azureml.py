@@ -13,7 +13,7 @@ from typing import Any
 
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.made import OriginValue
-from gangplan.imports.managed.azureml_sweep import SweptAccount, read_search_trials
+from gangplan.imports.managed.azureml_sweep import SweptAccount, read_azureml_search_trials
 from gangplan.imports.managed.azureml_tables import (
     AZUREML_ASKED,
     AZUREML_ASKED_BELOW,
@@ -23,10 +23,10 @@ from gangplan.imports.managed.azureml_tables import (
 from gangplan.imports.managed.pod import ManagedPod, build_claim_name
 from gangplan.imports.managed.rest import (
     EXPRESSION_PATTERN,
-    count_started_processes,
-    find_data_store,
-    map_tag,
-    mark_below,
+    count_managed_job_processes,
+    find_managed_job_data_store,
+    map_managed_job_tag,
+    mark_managed_job_fields_at_path,
 )
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.trials import build_parameter_mark as mark_of
@@ -44,7 +44,7 @@ _DATA_TYPES = frozenset(
 )
 
 
-def is_command_job(value: Mapping[str, Any]) -> bool:
+def is_azureml_command_job(value: Mapping[str, Any]) -> bool:
     """Return whether an object is a command job."""
     if not isinstance(value.get("command"), str) or value.get("kind") is not None:
         return False
@@ -87,7 +87,7 @@ class _Job:
             kind if kind == "tensorflow" else "",
         )
         if isinstance(self.account, SweptAccount):
-            work.trials = read_search_trials(self.account.search, work.questions)
+            work.trials = read_azureml_search_trials(self.account.search, work.questions)
         count = root["resources"]["instance_count"]
         workers = max(1, count.count() or 1)
         work.settings["workers"] = SourceSetting(workers, count.mapped("workers") if count else root)
@@ -106,7 +106,7 @@ class _Job:
         ):
             for table in tables:
                 for path, why in table.items():
-                    mark_below(root, path.split("."), how, why)
+                    mark_managed_job_fields_at_path(root, path.split("."), how, why)
         if not kind:
             work.again = partial(_set_start_method, work)
         return work
@@ -129,7 +129,9 @@ class _Job:
         count = per.count()
         work.starts_ranks = kind == "mpi"
         if kind == "pytorch" and not self.managed.machine:
-            gpus = max(count or 1, count_started_processes(self.root, int(work.settings["workers"].value)))
+            gpus = max(
+                count or 1, count_managed_job_processes(self.root, int(work.settings["workers"].value))
+            )
             self.managed.gpus, self.managed.machine_node = gpus, per if per else distribution
             work.questions.append(
                 (
@@ -180,7 +182,7 @@ class _Job:
             folder = f"/outputs/{name}"
             place = node["path"] if node["path"] else node["type"] if node["type"] else node
             self._claim(
-                find_data_store(node["path"].text()) or self.root["name"].text() or "outputs",
+                find_managed_job_data_store(node["path"].text()) or self.root["name"].text() or "outputs",
                 name,
                 folder,
                 False,
@@ -204,7 +206,7 @@ class _Job:
                 f"{folder}/{posixpath.basename(path.text())}" if is_file and path else folder
             )
             self._claim(
-                find_data_store(path.text()),
+                find_managed_job_data_store(path.text()),
                 name,
                 folder,
                 node["mode"].text() not in ("rw_mount", "upload"),
@@ -214,7 +216,7 @@ class _Job:
         elif node.text().startswith(("azureml:", "wasbs://", "abfss://")):
             folder = f"/inputs/{name}"
             self.values[f"inputs.{name}"] = folder
-            self._claim(find_data_store(node.text()), name, folder, True, node, work)
+            self._claim(find_managed_job_data_store(node.text()), name, folder, True, node, work)
         elif isinstance(node.value, dict):
             value = node["value"] if node["value"] else node["default"]
             self.values[f"inputs.{name}"] = value.text()
@@ -315,7 +317,7 @@ class _Job:
                 text[:2000], root["description"].mapped("description")
             )
         for key, node in root["tags"].fields():
-            map_tag(key, node, work)
+            map_managed_job_tag(key, node, work)
 
 
 def _set_start_method(work: SourceJob, start: StartMethod) -> None:

@@ -13,15 +13,15 @@ from typing import Any
 from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.comments import Comments
-from gangplan.imports.managed.azureml import is_command_job
+from gangplan.imports.managed.azureml import is_azureml_command_job
 from gangplan.imports.managed.azureml_step import (
     PARENT_INPUT_PATTERN,
     StepAccount,
-    find_step_component,
-    merge_step,
+    find_azureml_step_component,
+    merge_azureml_step,
 )
-from gangplan.imports.managed.azureml_sweep import convert_search
-from gangplan.imports.sources import SourceObject, read_source_objects
+from gangplan.imports.managed.azureml_sweep import convert_azureml_search
+from gangplan.imports.sources import SourceObject, read_importable_objects_from_files
 from gangplan.imports.workload import SourceError
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
@@ -68,7 +68,9 @@ def find_azureml_jobs(
 
     A component that a workspace or a registry keeps is known if its file is among these.
     """
-    jobs, findings = read_source_objects(files, lambda value: _is_job(value) or _is_component(value), filled)
+    jobs, findings = read_importable_objects_from_files(
+        files, lambda value: _is_job(value) or _is_component(value), filled
+    )
     known = {str(one.value["name"]): one.account for one in jobs if _is_component(one.value)}
     found = _Found(known, findings)
     for one in jobs:
@@ -76,14 +78,14 @@ def find_azureml_jobs(
         if _is_component(one.value) and not all(_is_component(each.value) for each in jobs):
             continue  # it only serves the jobs that use it
         if kind == "sweep":
-            _add_sweep_source(one, found)
-        elif is_command_job(one.value):
+            _add_azureml_sweep_source(one, found)
+        elif is_azureml_command_job(one.value):
             found.sources.append(one)
         elif isinstance(one.value.get("jobs"), dict):
             before = len(found.sources)
-            _add_pipeline_steps(one.account, one, found, (), one.account.root()["inputs"])
+            _add_azureml_pipeline_steps(one.account, one, found, (), one.account.root()["inputs"])
             if len(found.sources) > before:
-                _account_for_pipeline_fields(one.account, found.sources[before], found.left)
+                _account_for_azureml_pipeline_fields(one.account, found.sources[before], found.left)
                 findings.append(Finding(IMPORT_ASKED, one.account.where(()), *_IN_ORDER))
             found.left.clear()
         elif kind in _OTHERS:
@@ -96,7 +98,9 @@ def find_azureml_jobs(
 
 def _is_job(value: Mapping[str, Any]) -> bool:
     return (
-        is_command_job(value) or isinstance(value.get("jobs"), dict) or kind_of(value) in {*_OTHERS, "sweep"}
+        is_azureml_command_job(value)
+        or isinstance(value.get("jobs"), dict)
+        or kind_of(value) in {*_OTHERS, "sweep"}
     )
 
 
@@ -105,18 +109,18 @@ def _is_component(value: Mapping[str, Any]) -> bool:
     return "Component" in str(value.get("$schema", "")) and "name" in value
 
 
-def _add_sweep_source(one: SourceObject, found: _Found) -> None:
+def _add_azureml_sweep_source(one: SourceObject, found: _Found) -> None:
     """Add a search, as the job of one trial."""
     try:
-        component = find_step_component(one.account.root(), found.known, "trial")
-        found.sources.append(replace(one, account=convert_search(one.account, component)))
+        component = find_azureml_step_component(one.account.root(), found.known, "trial")
+        found.sources.append(replace(one, account=convert_azureml_search(one.account, component)))
     except SourceError as error:
         found.findings.append(
             Finding(IMPORT_SOURCE, one.account.where(()), f"it cannot be imported: {error}", error.help)
         )
 
 
-def _build_refused_step_finding(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
+def _build_refused_azureml_step_finding(place: Location, name: str, step: Mapping[str, Any]) -> Finding:
     """Return the finding for a step that is not a command, or whose command is not in the files."""
     if (kind := str(step.get("type", ""))) in _OTHERS:
         why, help = _OTHERS[kind]
@@ -128,7 +132,7 @@ def _build_refused_step_finding(place: Location, name: str, step: Mapping[str, A
     return Finding(IMPORT_SOURCE, place, f"the step {name} is in {what}", help)
 
 
-def _add_pipeline_steps(
+def _add_azureml_pipeline_steps(
     account: Account,
     pipeline: SourceObject,
     found: _Found,
@@ -147,7 +151,7 @@ def _add_pipeline_steps(
             found.findings.append(Finding(IMPORT_SOURCE, place.where, f"the step {name} is no job"))
             continue
         own = account.part(("jobs", name))
-        component = find_step_component(own.root(), found.known)
+        component = find_azureml_step_component(own.root(), found.known)
         whole = "-".join([*(one for one, _ in above), name])
         inner = component.root()["jobs"] if component is not None else None
         if (
@@ -157,22 +161,22 @@ def _add_pipeline_steps(
             and inner.value
             and len(above) < _DEEPEST
         ):
-            handed = _merge_nested_pipeline_inputs(own.root(), component.root(), given)
+            handed = _merge_nested_azureml_pipeline_inputs(own.root(), component.root(), given)
             before = len(found.sources)
-            _add_pipeline_steps(component, pipeline, found, (*above, (name, own)), handed)
+            _add_azureml_pipeline_steps(component, pipeline, found, (*above, (name, own)), handed)
             if len(found.sources) > before:
-                _account_for_pipeline_fields(component, found.sources[before], ())
+                _account_for_azureml_pipeline_fields(component, found.sources[before], ())
         elif kind_of(step) == "sweep":
-            _add_sweep_source(replace(pipeline, account=own, value=step), found)
-        elif (component is not None and "command" in component.root().value) or is_command_job(
+            _add_azureml_sweep_source(replace(pipeline, account=own, value=step), found)
+        elif (component is not None and "command" in component.root().value) or is_azureml_command_job(
             {"type": "command", **step}
         ):
-            one = merge_step(own, whole, component, given)
+            one = merge_azureml_step(own, whole, component, given)
             one.others = (*one.others, *(each for _, each in above))
             comments = Comments("", None, ()) if above else pipeline.comments.below(("jobs", name))
             found.sources.append(SourceObject(one, step, comments, pipeline.others))
         else:
-            refused = _build_refused_step_finding(place.where, whole, step)
+            refused = _build_refused_azureml_step_finding(place.where, whole, step)
             own.mark((), "asked", "", refused.message)
             found.left.append(own)
             found.findings.append(refused)
@@ -190,7 +194,9 @@ _OF_WHOLE = {
 }
 
 
-def _account_for_pipeline_fields(pipeline: Account, first: SourceObject, left: Sequence[Account]) -> None:
+def _account_for_azureml_pipeline_fields(
+    pipeline: Account, first: SourceObject, left: Sequence[Account]
+) -> None:
     """Add what a pipeline has besides steps to the account of its first step.
 
     Steps that are `left` because they were refused are added, too.
@@ -203,7 +209,9 @@ def _account_for_pipeline_fields(pipeline: Account, first: SourceObject, left: S
         account.others = (*account.others, rest, *left)
 
 
-def _merge_nested_pipeline_inputs(step: SourceNode, component: SourceNode, given: SourceNode) -> SourceNode:
+def _merge_nested_azureml_pipeline_inputs(
+    step: SourceNode, component: SourceNode, given: SourceNode
+) -> SourceNode:
     """Return the inputs of a pipeline that is a component.
 
     The step's values, with the outer pipeline's filled in, override the component's defaults.

@@ -45,7 +45,7 @@ class StepAccount(Account):
         return MadeNode(self, self.tree)
 
 
-def find_step_component(
+def find_azureml_step_component(
     step: SourceNode, known: Mapping[str, Account], key: str = "component"
 ) -> Account | None:
     """Return the component that a step refers to; None if it is not available here.
@@ -70,14 +70,14 @@ def find_step_component(
     return Account.of(documents[0]) if is_command else None
 
 
-def merge_step(step: Account, name: str, component: Account | None, given: SourceNode) -> StepAccount:
+def merge_azureml_step(step: Account, name: str, component: Account | None, given: SourceNode) -> StepAccount:
     """Merge the step `name` and its component into one job; `given` are the inputs of the pipeline."""
     root = step.root()
     base = component.root() if component is not None else None
     tree: dict[str, Any] = {"name": OriginValue(name)}
     if base is not None:
         tree |= {
-            key: build_origin_tree(node)
+            key: build_azureml_origin_tree(node)
             for key, node in base.fields()
             if key not in ("name", "version", "display_name")
         }
@@ -90,17 +90,17 @@ def merge_step(step: Account, name: str, component: Account | None, given: Sourc
         elif key in _JOINED and isinstance(below, dict) and isinstance(node.value, dict) and base is not None:
             for inner, one in node.fields():
                 base[key][inner].dropped(_OVER)
-                below[inner] = build_origin_tree(one)
+                below[inner] = build_azureml_origin_tree(one)
         else:
             if base is not None:
                 base[key].dropped(_OVER)
-            tree[key] = build_origin_tree(node)
-    _fill_in_pipeline_inputs(tree.get("inputs"), given)
+            tree[key] = build_azureml_origin_tree(node)
+    _fill_in_azureml_pipeline_inputs(tree.get("inputs"), given)
     others = (component,) if component is not None else ()
     return StepAccount(step, tree, others)
 
 
-def _fill_in_pipeline_inputs(inputs: Any, given: SourceNode) -> None:
+def _fill_in_azureml_pipeline_inputs(inputs: Any, given: SourceNode) -> None:
     """Fill in inputs that refer to the pipeline's: scalars, data, or defaults of inputs with a type."""
     for name, one in inputs.items() if isinstance(inputs, dict) else ():
         place = one.get("path") if isinstance(one, dict) else one
@@ -111,26 +111,26 @@ def _fill_in_pipeline_inputs(inputs: Any, given: SourceNode) -> None:
         if value and place.node is not None:
             place.node.mapped("command")
             value.mapped("command")
-            inputs[name] = _build_pipeline_value_tree(value.value, place.node)
+            inputs[name] = _build_azureml_pipeline_value_tree(value.value, place.node)
 
 
-def _build_pipeline_value_tree(value: Any, node: SourceNode) -> Any:
+def _build_azureml_pipeline_value_tree(value: Any, node: SourceNode) -> Any:
     """Return a value of the pipeline, at the place in the step that refers to it."""
     if isinstance(value, dict):
         return {
             SELF_KEY: OriginValue(None, node),
-            **{key: _build_pipeline_value_tree(one, node) for key, one in value.items()},
+            **{key: _build_azureml_pipeline_value_tree(one, node) for key, one in value.items()},
         }
     return OriginValue(value, node)
 
 
-def build_origin_tree(node: SourceNode) -> Any:
+def build_azureml_origin_tree(node: SourceNode) -> Any:
     """Convert a part of a source to a tree whose leaves know where they come from."""
     if isinstance(node.value, dict):
         return {
             SELF_KEY: OriginValue(None, node),
-            **{key: build_origin_tree(one) for key, one in node.fields()},
+            **{key: build_azureml_origin_tree(one) for key, one in node.fields()},
         }
     if isinstance(node.value, list):
-        return [build_origin_tree(one) for one in node.items()]
+        return [build_azureml_origin_tree(one) for one in node.items()]
     return OriginValue(node.value, node)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.made import SELF_KEY, OriginValue
-from gangplan.imports.managed.azureml_step import StepAccount, build_origin_tree
+from gangplan.imports.managed.azureml_step import StepAccount, build_azureml_origin_tree
 from gangplan.imports.trials import Trials
 from gangplan.imports.workload import SourceError
 
@@ -33,7 +33,7 @@ class SweptAccount(StepAccount):
         self.search = search
 
 
-def convert_search(search: Account, component: Account | None) -> SweptAccount:
+def convert_azureml_search(search: Account, component: Account | None) -> SweptAccount:
     """Convert a search to the job of one trial. Raises SourceError if the trial is kept elsewhere."""
     root = search.root()
     trial = component.root() if component is not None else root["trial"]
@@ -48,7 +48,7 @@ def convert_search(search: Account, component: Account | None) -> SweptAccount:
         if key in skipped:
             node.dropped("the search has its own name")
         else:
-            tree[key] = build_origin_tree(node)
+            tree[key] = build_azureml_origin_tree(node)
     if component is not None:
         root["trial"].dropped("the component has its command")
     for key, node in root.fields():
@@ -58,9 +58,9 @@ def convert_search(search: Account, component: Account | None) -> SweptAccount:
         if key in ("inputs", "outputs") and isinstance(below, dict) and isinstance(node.value, dict):
             for inner, one in node.fields():
                 trial[key][inner].dropped("the search says another")
-                below[inner] = build_origin_tree(one)
+                below[inner] = build_azureml_origin_tree(one)
         else:
-            tree[key] = build_origin_tree(node)
+            tree[key] = build_azureml_origin_tree(node)
     limit = root["limits"]["trial_timeout"]
     if limit:
         tree["limits"] = {"timeout": OriginValue(limit.value, limit)}
@@ -69,14 +69,14 @@ def convert_search(search: Account, component: Account | None) -> SweptAccount:
     return SweptAccount(search, tree, (component,) if component is not None else ())
 
 
-def read_search_trials(search: Account, questions: list[tuple[SourceNode, str, str]]) -> Trials:
+def read_azureml_search_trials(search: Account, questions: list[tuple[SourceNode, str, str]]) -> Trials:
     """Return the trials of a search.
 
     Raises SourceError for a distribution that a sweep does not have.
     """
     root = search.root()
     space, limits = root["search_space"], root["limits"]
-    of = {name: _convert_search_parameter(name, node) for name, node in space.fields()}
+    of = {name: _convert_azureml_search_parameter(name, node) for name, node in space.fields()}
     if not of:
         raise SourceError("its search_space is empty", "Write what it searches.")
     samples, at_once = limits["max_total_trials"], limits["max_concurrent_trials"]
@@ -116,7 +116,7 @@ def read_search_trials(search: Account, questions: list[tuple[SourceNode, str, s
     return Trials(parameters, max(1, count), space)
 
 
-def _convert_search_parameter(name: str, node: SourceNode) -> Any:
+def _convert_azureml_search_parameter(name: str, node: SourceNode) -> Any:
     """Convert a parameter to a list of values or a range.
 
     Raises SourceError for a distribution that a sweep does not have.

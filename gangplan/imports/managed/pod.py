@@ -8,7 +8,7 @@ from typing import Any
 
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.made import SELF_KEY, MadeNode, OriginValue
-from gangplan.imports.pods import SourcePod, read_pod_template
+from gangplan.imports.pods import SourcePod, read_imported_pod_template
 from gangplan.records import dataclass
 from gangplan.spec.machines import INSTANCES
 
@@ -79,7 +79,7 @@ class ManagedPod:
             }
             for claim, (reads, node) in by_claim.items()
         ]
-        pod = read_pod_template(
+        pod = read_imported_pod_template(
             MadeNode(self.account, {"spec": {"containers": [container], "volumes": volumes}})
         )
         assert pod is not None

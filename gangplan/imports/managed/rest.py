@@ -12,25 +12,25 @@ from gangplan.imports.workload import SourceJob
 EXPRESSION_PATTERN = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
 
 
-def mark_below(node: SourceNode, path: Sequence[str], how: str, why: str) -> None:
+def mark_managed_job_fields_at_path(node: SourceNode, path: Sequence[str], how: str, why: str) -> None:
     """Mark what is at a path as `dropped` or `asked`.
 
     It also walks through lists, and through mappings whose keys are the user's own names (inputs, outputs).
     """
     if isinstance(node.value, list):
         for one in node.items():
-            mark_below(one, path, how, why)
+            mark_managed_job_fields_at_path(one, path, how, why)
     elif path:
         if node.path and node.path[-1] in ("inputs", "outputs"):
             for _, one in node.fields():
-                mark_below(one[path[0]], path[1:], how, why)
+                mark_managed_job_fields_at_path(one[path[0]], path[1:], how, why)
         else:
-            mark_below(node[path[0]], path[1:], how, why)
+            mark_managed_job_fields_at_path(node[path[0]], path[1:], how, why)
     elif node:
         getattr(node, how)(why)
 
 
-def map_tag(key: str, node: SourceNode, work: SourceJob) -> None:
+def map_managed_job_tag(key: str, node: SourceNode, work: SourceJob) -> None:
     """Map a tag of a service to a label if it is a valid one."""
     name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     if (
@@ -44,7 +44,7 @@ def map_tag(key: str, node: SourceNode, work: SourceJob) -> None:
         node.dropped("it is none that a label can have; labels: says what a run belongs to")
 
 
-def count_started_processes(root: SourceNode, machines: int) -> int:
+def count_managed_job_processes(root: SourceNode, machines: int) -> int:
     """Return how many processes the command of a job starts on each machine; 0 if it does not state that."""
     stated = {f"inputs.{name}": node.text() for name, node in root["inputs"].fields()}
     text = EXPRESSION_PATTERN.sub(lambda found: stated.get(found[1], found[0]), root["command"].text())
@@ -55,7 +55,7 @@ def count_started_processes(root: SourceNode, machines: int) -> int:
     return found.per_worker or (found.ranks or 0) // machines
 
 
-def find_data_store(path: str) -> str:
+def find_managed_job_data_store(path: str) -> str:
     """Return what keeps the data at a path: a datastore, a data asset, an account."""
     for rule in (
         r"azureml://(?:.*/)?datastores/([\w-]+)",

@@ -12,7 +12,10 @@ from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.made import OriginValue
 from gangplan.imports.managed.pod import ManagedPod, build_claim_name
 from gangplan.imports.managed.sagemaker_data import map_sagemaker_data
-from gangplan.imports.managed.sagemaker_policies import account_for_the_rest, map_sagemaker_policies
+from gangplan.imports.managed.sagemaker_policies import (
+    account_for_unread_sagemaker_fields,
+    map_sagemaker_policies,
+)
 from gangplan.imports.managed.sagemaker_tables import TOOLKIT_PARAMETERS
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import PodRole, SourceError, SourceJob, SourceSetting, StartMethod
@@ -48,7 +51,9 @@ class _Job:
         self.root = account.root()
         self.managed = ManagedPod(account)
         self.account = account
-        self.parameters = {name: decoded(node.text()) for name, node in self.root["HyperParameters"].fields()}
+        self.parameters = {
+            name: decode_hyperparameter(node.text()) for name, node in self.root["HyperParameters"].fields()
+        }
         self.work: SourceJob | None = None
 
     def workload(self) -> SourceJob:
@@ -69,7 +74,7 @@ class _Job:
             self.managed.env.append((name, node.text(), node))
         work.roles = (PodRole("worker", count, self.managed.pod()),)
         map_sagemaker_policies(self.root, self.managed.machine, self._count_node(), work)
-        account_for_the_rest(self.root)
+        account_for_unread_sagemaker_fields(self.root)
         if is_open:
             work.again = partial(_set_start_method, work)
         return work
@@ -232,7 +237,7 @@ class _Job:
             self.managed.env.append(("SM_NUM_GPUS", str(self.managed.gpu_count), node))
 
 
-def decoded(text: str) -> Any:
+def decode_hyperparameter(text: str) -> Any:
     """Decode a hyperparameter: the SDK writes its value as JSON, people write it as it is."""
     try:
         return json.loads(text)

@@ -13,9 +13,9 @@ _USUAL = ("S3Prefix", "FullyReplicated", "None", "")
 def map_sagemaker_data(root: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
     """Map everything that SageMaker copies into the container and out of it."""
     for channel in root["InputDataConfig"].items():
-        _map_input_channel(channel, managed, work)
-    _map_model_output(root["OutputDataConfig"], managed, work)
-    _map_checkpoint_folder(root["CheckpointConfig"], work)
+        _map_sagemaker_input_channel(channel, managed, work)
+    _map_sagemaker_model_output(root["OutputDataConfig"], managed, work)
+    _map_sagemaker_checkpoint_folder(root["CheckpointConfig"], work)
 
 
 def bucket_of(uri: str) -> tuple[str, str]:
@@ -24,7 +24,7 @@ def bucket_of(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _map_input_channel(channel: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
+def _map_sagemaker_input_channel(channel: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
     name = channel["ChannelName"].text() or "training"
     folder = f"{_INPUT}/{name}"
     source = channel["DataSource"]
@@ -70,7 +70,7 @@ def _map_input_channel(channel: SourceNode, managed: ManagedPod, work: SourceJob
         files["DirectoryPath"].same("a run mounts the whole file system")
 
 
-def _map_model_output(output: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
+def _map_sagemaker_model_output(output: SourceNode, managed: ManagedPod, work: SourceJob) -> None:
     """Map /opt/ml/model to a claim: SageMaker uploads what is written there, a run keeps it."""
     uri = output["S3OutputPath"]
     if not uri:
@@ -87,7 +87,7 @@ def _map_model_output(output: SourceNode, managed: ManagedPod, work: SourceJob) 
     )
 
 
-def _map_checkpoint_folder(checkpoint: SourceNode, work: SourceJob) -> None:
+def _map_sagemaker_checkpoint_folder(checkpoint: SourceNode, work: SourceJob) -> None:
     uri = checkpoint["S3Uri"]
     if not uri:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.managed.rest import mark_below
+from gangplan.imports.managed.rest import mark_managed_job_fields_at_path
 from gangplan.imports.managed.sagemaker_tables import (
     SAGEMAKER_ASKED,
     SAGEMAKER_ASKED_BELOW,
@@ -51,10 +51,10 @@ def map_sagemaker_policies(root: SourceNode, machine: str, place: SourceNode, wo
     if encrypted.value is not True:
         encrypted.same("workers of a run talk in plain text")
     for tag in root["Tags"].items():
-        _map_tag_to_label(tag, work)
+        _map_sagemaker_tag_to_label(tag, work)
 
 
-def account_for_the_rest(root: SourceNode) -> None:
+def account_for_unread_sagemaker_fields(root: SourceNode) -> None:
     """Account for what nothing else has read."""
     root["TrainingJobName"].mapped("name")
     algorithm = root.at("AlgorithmSpecification", "AlgorithmName")
@@ -66,10 +66,10 @@ def account_for_the_rest(root: SourceNode) -> None:
     ):
         for table in tables:
             for path, why in table.items():
-                mark_below(root, path.split("."), how, why)
+                mark_managed_job_fields_at_path(root, path.split("."), how, why)
 
 
-def _map_tag_to_label(tag: SourceNode, work: SourceJob) -> None:
+def _map_sagemaker_tag_to_label(tag: SourceNode, work: SourceJob) -> None:
     key, value = tag["Key"].text(), tag["Value"].text()
     name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     plain = re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", value)

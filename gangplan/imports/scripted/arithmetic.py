@@ -11,18 +11,18 @@ _LARGEST = 10**12
 _LONGEST = 200
 
 
-def evaluate_arithmetic(text: str, values: Mapping[str, str]) -> int | None:
+def evaluate_shell_arithmetic(text: str, values: Mapping[str, str]) -> int | None:
     """Return the value of `$((text))`; None if a name is not known, or for more than simple arithmetic."""
     if len(text) > _LONGEST or not _ALLOWED.fullmatch(text) or "**" in text or not text.strip():
         return None
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return _evaluate_arithmetic_node(tree.body, values)
+        return _evaluate_shell_arithmetic_node(tree.body, values)
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
         return None
 
 
-def _evaluate_arithmetic_node(node: ast.expr, values: Mapping[str, str]) -> int:
+def _evaluate_shell_arithmetic_node(node: ast.expr, values: Mapping[str, str]) -> int:
     """Return the value of a node. Raises ValueError for what is not known."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return _check_number_bound(int(node.value))
@@ -31,12 +31,12 @@ def _evaluate_arithmetic_node(node: ast.expr, values: Mapping[str, str]) -> int:
         if re.fullmatch(r"[0-9]{1,12}", text):
             return int(text)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        inner = _evaluate_arithmetic_node(node.operand, values)
+        inner = _evaluate_shell_arithmetic_node(node.operand, values)
         return -inner if isinstance(node.op, ast.USub) else inner
     if isinstance(node, ast.BinOp):
         left, right = (
-            _evaluate_arithmetic_node(node.left, values),
-            _evaluate_arithmetic_node(node.right, values),
+            _evaluate_shell_arithmetic_node(node.left, values),
+            _evaluate_shell_arithmetic_node(node.right, values),
         )
         if isinstance(node.op, ast.Add):
             return _check_number_bound(left + right)

@@ -18,7 +18,9 @@ def build_task_name(script: BatchScript, name: str) -> str:
     return name if script.step is None else f"{name}-{script.step + 1}"
 
 
-def map_task_numbers(script: BatchScript, wanted: WantedAllocation) -> dict[str, tuple[str, SourceNode]]:
+def map_job_array_variables(
+    script: BatchScript, wanted: WantedAllocation
+) -> dict[str, tuple[str, SourceNode]]:
     """Return the variables with the number of the task as a parameter, if the array becomes a sweep."""
     if not script.spreads:
         return {}
@@ -34,7 +36,7 @@ def build_array_trials(script: BatchScript, wanted: WantedAllocation) -> Trials 
     return Trials({"grid": {"task": wanted.array}}, wanted.at_once, wanted.at["array"])
 
 
-def account_for_array(
+def account_for_job_array(
     script: BatchScript, wanted: WantedAllocation, questions: list[tuple[SourceNode, str, str]]
 ) -> None:
     """Account for the option that requests the array."""

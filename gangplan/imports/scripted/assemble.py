@@ -81,7 +81,10 @@ def assemble_command(
             else:
                 written[number] = fill_script_variables(raw, values)
     is_alone = len(written) == 1
-    lines = {number: _write_launch_line(one, start, values, is_alone) for number, one in launches.items()}
+    lines = {
+        number: _write_batch_script_launch_line(one, start, values, is_alone)
+        for number, one in launches.items()
+    }
     written |= {number: shlex.join(one) if isinstance(one, tuple) else one for number, one in lines.items()}
     if is_alone and all(isinstance(one, tuple) for one in lines.values()):
         ((number, only),) = lines.items()
@@ -129,11 +132,11 @@ def _add_needed_script_items(
         written |= added
 
 
-def _write_launch_line(
+def _write_batch_script_launch_line(
     launch: ScriptLaunch, start: str, values: Mapping[str, str], is_alone: bool
 ) -> tuple[str, ...] | str:
     """Return a launch as words, or as a line for a shell if a part is open."""
-    fields = [_replace_hosts_in_word(one) for one in launch.program]
+    fields = [_replace_hosts_in_batch_script_word(one) for one in launch.program]
     texts = tuple(_fill_in_inner_script(one, values) for one in fields)
     at_home = [
         text.startswith("~/") and not one.pieces[0].is_quoted for one, text in zip(fields, texts, strict=True)
@@ -173,7 +176,7 @@ def _quote_home_path(text: str) -> str:
     return f'"$HOME"/{shlex.quote(text[2:])}' if text[2:] else '"$HOME"'
 
 
-def _replace_hosts_in_word(one: ExpandedWord) -> ExpandedWord:
+def _replace_hosts_in_batch_script_word(one: ExpandedWord) -> ExpandedWord:
     """Return the word with its hosts open: the run knows them when it starts."""
     if not any(host in one.text for host in _HOSTS):
         return one

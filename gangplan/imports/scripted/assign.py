@@ -6,13 +6,13 @@ import re
 
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
-from gangplan.imports.scripted.pieces import ShellValue, append_value
+from gangplan.imports.scripted.pieces import ShellValue, append_to_shell_value
 from gangplan.plan.launchers.shell import ShellWord
 
 SCRIPT_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=")
 
 
-def record_assignment(
+def record_shell_assignment(
     text: str,
     scope: ScriptScope,
     word: ShellWord,
@@ -35,7 +35,7 @@ def record_assignment(
         value = None
     else:
         before = scope.values.get(name, "") if adds else ""
-        value = append_value(before, scope.value(text[found.end() : word.end]))
+        value = append_to_shell_value(before, scope.value(text[found.end() : word.end]))
     scope.values[name] = value
     if exports or name in scope.exported:
         scope.exported.add(name)

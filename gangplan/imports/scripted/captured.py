@@ -17,7 +17,7 @@ _ONE = re.compile(r"(?:^|\s)(?:-np?|--ntasks|--n)[= ]?1(?:\s|$)")
 _ASKS = frozenset({"--version", "-V", "--help", "-h", "-info"})
 
 
-def has_captured_launch(
+def has_launch_in_command_substitution(
     text: str, is_launch: Callable[[Sequence[str]], bool], output: Callable[[str], ShellValue]
 ) -> bool:
     """Return whether a word has a command substitution that starts ranks.
@@ -25,7 +25,7 @@ def has_captured_launch(
     `output` knows what other commands print, such as the name of a host. Raises UnreadableError for a
     substitution without an end.
     """
-    for command in _find_command_substitutions(text):
+    for command in _find_shell_command_substitutions(text):
         if output(command) is not None or _ONE.search(command):
             continue
         try:
@@ -37,7 +37,7 @@ def has_captured_launch(
     return False
 
 
-def _find_command_substitutions(text: str) -> Iterator[str]:
+def _find_shell_command_substitutions(text: str) -> Iterator[str]:
     at = 0
     while at < len(text):
         if text.startswith("$(", at) and not text.startswith("$((", at):

@@ -23,11 +23,11 @@ _DOUBLE, _TEST = ("||", "&&"), ("-o", "-a")
 _BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
 
 
-def evaluate_condition(text: str, scope: ScriptScope) -> bool | None:
+def evaluate_shell_condition(text: str, scope: ScriptScope) -> bool | None:
     """Return whether a condition holds; None if it is only known when the script runs."""
     bare = text.strip().rstrip(";").strip()
     if bare.startswith("! "):
-        inner = evaluate_condition(bare[2:], scope)
+        inner = evaluate_shell_condition(bare[2:], scope)
         return None if inner is None else not inner
     found = re.fullmatch(r"(?:\[\[\s(.*)\s\]\]|\[\s(.*)\s\]|test\s(.*))", bare, re.DOTALL)
     if found is None:
@@ -42,24 +42,26 @@ def evaluate_condition(text: str, scope: ScriptScope) -> bool | None:
     is_new = found[1] is not None
     if len(words) == 4 and words[0] == "!" and not is_new:
         # POSIX: of four words, `!` negates the other three.
-        inner = _evaluate_condition_list(words[1:], _TEST, scope)
+        inner = _evaluate_shell_condition_list(words[1:], _TEST, scope)
         return None if inner is None else not inner
-    return _evaluate_condition_list(words, _DOUBLE if is_new else _TEST, scope)
+    return _evaluate_shell_condition_list(words, _DOUBLE if is_new else _TEST, scope)
 
 
-def _evaluate_condition_list(words: list[str], marks: tuple[str, str], scope: ScriptScope) -> bool | None:
+def _evaluate_shell_condition_list(
+    words: list[str], marks: tuple[str, str], scope: ScriptScope
+) -> bool | None:
     """Evaluate a list of conditions: "and" binds tighter than "or", both in `[[` and in `[`."""
     for mark, decisive in zip(marks, (True, False), strict=True):
         if mark in words[1:-1]:
             at = words.index(mark, 1)
             values = (
-                _evaluate_condition_list(words[:at], marks, scope),
-                _evaluate_condition_list(words[at + 1 :], marks, scope),
+                _evaluate_shell_condition_list(words[:at], marks, scope),
+                _evaluate_shell_condition_list(words[at + 1 :], marks, scope),
             )
             if decisive in values:
                 return decisive
             return None if None in values else not decisive
-    return _evaluate_simple_condition(words, scope)
+    return _evaluate_simple_shell_condition(words, scope)
 
 
 def split_shell_words(text: str) -> list[str]:
@@ -78,9 +80,9 @@ def split_shell_words(text: str) -> list[str]:
         found.append(text[word.begin : word.end])
 
 
-def _evaluate_simple_condition(words: list[str], scope: ScriptScope) -> bool | None:
+def _evaluate_simple_shell_condition(words: list[str], scope: ScriptScope) -> bool | None:
     if words[:1] == ["!"]:
-        inner = _evaluate_simple_condition(words[1:], scope)
+        inner = _evaluate_simple_shell_condition(words[1:], scope)
         return None if inner is None else not inner
     try:
         texts = [scope.text(word) for word in words]

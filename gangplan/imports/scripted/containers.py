@@ -66,7 +66,7 @@ class ContainerStart:
     is_entrypoint: bool
 
 
-def find_container_start(texts: Sequence[str], at: int) -> ContainerStart | None:
+def find_container_start_in_script(texts: Sequence[str], at: int) -> ContainerStart | None:
     """Return the container that starts at an index; None if something else starts there."""
     begin = at
     if at < len(texts) and program_name_of(texts[at]) == "sudo":
@@ -110,7 +110,7 @@ def find_container_start(texts: Sequence[str], at: int) -> ContainerStart | None
     )
 
 
-def convert_image_reference(image: str) -> str:
+def convert_image_uri_to_reference(image: str) -> str:
     """Return an image reference as a registry names it; empty for a file.
 
     It may be written as `docker://USER@nvcr.io#nvidia/pytorch:24.01` for enroot, or with `docker://` for

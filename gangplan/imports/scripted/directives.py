@@ -83,7 +83,7 @@ class ScriptOption:
         return SourceNode(account, self.path, self.value)
 
 
-def read_option_lines(
+def read_batch_directive_lines(
     script: BatchScript, mark: str
 ) -> Iterator[tuple[int, list[tuple[str, int, int]], bool]]:
     """Yield lines with options: where each begins, its words with their places, and whether it counts.
@@ -95,13 +95,13 @@ def read_option_lines(
     for line in script.text.split("\n"):
         found = rule.match(line)
         if found:
-            yield at, _split_option_line(line, found.end(), at), counts
+            yield at, _split_batch_directive_line(line, found.end(), at), counts
         elif line.strip() and not line.lstrip().startswith("#"):
             counts = False
         at += len(line) + 1
 
 
-def _split_option_line(line: str, begin: int, offset: int) -> list[tuple[str, int, int]]:
+def _split_batch_directive_line(line: str, begin: int, offset: int) -> list[tuple[str, int, int]]:
     """Return the words of an option line; ` #` begins a comment."""
     reader, found = ShellReader(line), list[tuple[str, int, int]]()
     reader.at = begin

@@ -6,9 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import field
 
-from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.arithmetic import evaluate_shell_arithmetic
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST
-from gangplan.imports.scripted.pieces import ExpandedWord, PartialText, ShellValue, WordPiece, apply_expansion
+from gangplan.imports.scripted.pieces import (
+    ExpandedWord,
+    PartialText,
+    ShellValue,
+    WordPiece,
+    apply_shell_expansion,
+)
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 from gangplan.records import dataclass
 
@@ -78,7 +84,7 @@ class ScriptScope:
 
     def number(self, text: str) -> int | None:
         """Return the value of an arithmetic expression; None if it is not known or not an integer."""
-        return evaluate_arithmetic(
+        return evaluate_shell_arithmetic(
             text, {name: one for name, one in self.values.items() if isinstance(one, str)}
         )
 
@@ -125,7 +131,7 @@ class _Word:
                 self._add(text[at + 1 : end], is_quoted=True)
                 at = end + 1
             elif mark == '"' and not is_quoted:
-                end = _find_closing_quote(text, at + 1)
+                end = _find_closing_shell_quote(text, at + 1)
                 if text[at + 1 : end] in _ARGUMENTS and self.scope.values.get("@") == "":
                     at = end + 1  # no arguments are no word, rather than an empty one
                     continue
@@ -292,14 +298,14 @@ class _Word:
             return None
         if how in ("^^", ",,"):
             return value.upper() if how == "^^" else value.lower()
-        return apply_expansion(value, how, pattern)
+        return apply_shell_expansion(value, how, pattern)
 
 
 def _is_host_list(value: ShellValue) -> bool:
     return isinstance(value, tuple) and [one.text for one in value] == [ALL_HOSTS]
 
 
-def _find_closing_quote(text: str, at: int) -> int:
+def _find_closing_shell_quote(text: str, at: int) -> int:
     """Return the place of the quote that ends a double-quoted text."""
     reader = ShellReader(text)
     while at < len(text):

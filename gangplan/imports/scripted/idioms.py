@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.imports.scripted.arithmetic import evaluate_arithmetic
+from gangplan.imports.scripted.arithmetic import evaluate_shell_arithmetic
 from gangplan.imports.scripted.pieces import ShellValue
 from gangplan.records import dataclass
 
@@ -117,7 +117,7 @@ _COUNTS_GPUS = re.compile(
 )
 
 
-def predict_output(command: str, counts: AllocationCounts) -> ShellValue:
+def determine_command_substitution_output(command: str, counts: AllocationCounts) -> ShellValue:
     """Return what a command in `$(...)` prints if the allocation decides it; None if it has to run."""
     text = command.strip()
     words = text.split()
@@ -140,7 +140,7 @@ def predict_output(command: str, counts: AllocationCounts) -> ShellValue:
     if re.fullmatch(r"(?:which|command -v|type -p)\s+([\w.+-]+)", text):
         return words[-1]
     if found := re.fullmatch(r"expr\s+([0-9+\-*/%()\s\\]+)", text):
-        number = evaluate_arithmetic(found[1].replace("\\", ""), {})
+        number = evaluate_shell_arithmetic(found[1].replace("\\", ""), {})
         return str(number) if number is not None else None
     if found := re.fullmatch(r"seq\s+([0-9]+)(?:\s+([0-9]+))?", text):
         begin, end = (1, int(found[1])) if found[2] is None else (int(found[1]), int(found[2]))

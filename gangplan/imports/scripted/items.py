@@ -48,7 +48,7 @@ class ScriptRefusal:
     help: str
 
 
-def refuse_nested_launch(form: str, begin: int, names: Sequence[str] = ()) -> ScriptRefusal:
+def refuse_launch_in_shell_block(form: str, begin: int, names: Sequence[str] = ()) -> ScriptRefusal:
     """Return the refusal of a launch in a loop, case or condition whose rounds and branches are not known.
 
     `names` are variables that decide it and that a user can give.

@@ -8,24 +8,24 @@ from functools import partial
 
 from gangplan.findings import Finding
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.pods import read_pod_template
+from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.refused import RefusedSourceError
 from gangplan.imports.scripted import variables
 from gangplan.imports.scripted.arrays import (
-    account_for_array,
+    account_for_job_array,
     build_array_trials,
     build_task_name,
-    map_task_numbers,
+    map_job_array_variables,
 )
 from gangplan.imports.scripted.assemble import AssembledCommand, assemble_command, find_rank_framework
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.items import ScriptItem
-from gangplan.imports.scripted.launch import ScriptLaunch, read_launch
+from gangplan.imports.scripted.launch import ScriptLaunch, read_script_launch
 from gangplan.imports.scripted.pieces import find_variable_names
-from gangplan.imports.scripted.podlike import build_pod_tree
+from gangplan.imports.scripted.podlike import build_pod_tree_of_script
 from gangplan.imports.scripted.surroundings import Surroundings
 from gangplan.imports.scripted.walk import ScriptWalk
-from gangplan.imports.scripted.wanted import WantedAllocation, format_memory
+from gangplan.imports.scripted.wanted import WantedAllocation, format_spec_memory
 from gangplan.imports.workload import Hint, PodRole, SourceJob, SourceSetting, StartMethod
 from gangplan.plan.launchers import is_python, program_name_of
 from gangplan.rules.imports import IMPORT_SCRIPT
@@ -79,7 +79,7 @@ class ScriptJob:
                 launch = ScriptLaunch(item.fields, item.words)
                 self._sets(item)
                 self._empty(item)
-                read_launch(launch, self.script, self.account, self.wanted)
+                read_script_launch(launch, self.script, self.account, self.wanted)
                 self.starts_ranks |= bool(launch.starter)
                 if (self.wanted.tasks_on_node or 1) * self.wanted.node_count == 1:
                     launch.starter = ""  # it starts one rank, which needs no launcher
@@ -95,7 +95,7 @@ class ScriptJob:
             raise RefusedSourceError([self._refused(item) for item in asking])
         around.account(self.walk.items, self.numbers, made)
         self._numbers(made)
-        self.env |= map_task_numbers(self.script, self.wanted)
+        self.env |= map_job_array_variables(self.script, self.wanted)
         work = SourceJob(
             self.label,
             build_task_name(self.script, self.name),
@@ -128,8 +128,10 @@ class ScriptJob:
         for name, (_, node) in [*around.env.items(), *self.env.items()]:
             if env[name][1] is not node:
                 node.dropped("the launch sets it again")
-        pod = read_pod_template(
-            build_pod_tree(self.account, self.wanted, made.words, env, around.workdir, self._place())
+        pod = read_imported_pod_template(
+            build_pod_tree_of_script(
+                self.account, self.wanted, made.words, env, around.workdir, self._place()
+            )
         )
         assert pod is not None
         return (PodRole("worker", self.wanted.node_count, pod),)
@@ -261,7 +263,7 @@ class ScriptJob:
             and variables.TEMPORARY_FOLDER_VARIABLES & find_variable_names([self.script.text])
         ):
             work.values["scratch"] = memory(wanted.scratch)
-        account_for_array(self.script, wanted, work.questions)
+        account_for_job_array(self.script, wanted, work.questions)
 
     def _open(self, made: AssembledCommand, place: SourceNode) -> Iterator[tuple[SourceNode, str, str]]:
         """Yield questions about variables in the command that nothing sets."""
@@ -288,4 +290,4 @@ def _list_program_words(launch: ScriptLaunch) -> list[str]:
 
 def memory(count: int | None) -> str:
     """Return the amount of scratch space for a spec; 100Gi if only its use is known."""
-    return format_memory(count) if count else "100Gi"
+    return format_spec_memory(count) if count else "100Gi"

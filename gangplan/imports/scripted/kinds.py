@@ -10,8 +10,8 @@ from pathlib import Path
 from gangplan.findings import Finding
 from gangplan.imports.account import Account
 from gangplan.imports.scripted import pbs_options, slurm_options
-from gangplan.imports.scripted.reader import BatchScheduler, count_parallel_steps, read_script
-from gangplan.imports.scripted.sources import find_scripts
+from gangplan.imports.scripted.reader import BatchScheduler, count_parallel_job_steps, read_batch_script
+from gangplan.imports.scripted.sources import find_batch_scripts
 from gangplan.imports.sources import OtherObject, SourceObject
 from gangplan.imports.workload import SourceJob
 
@@ -28,19 +28,21 @@ def _find_slurm_array_option(line: str) -> str:
     return found[1] if found else ""
 
 
-def find_slurm(files: Sequence[Path], filled: Mapping[str, str]) -> tuple[list[SourceObject], list[Finding]]:
+def find_slurm_scripts(
+    files: Sequence[Path], filled: Mapping[str, str]
+) -> tuple[list[SourceObject], list[Finding]]:
     """Find scripts for sbatch."""
-    return find_scripts(
-        "SBATCH", _find_slurm_array_option, partial(count_parallel_steps, _SLURM), files, filled
+    return find_batch_scripts(
+        "SBATCH", _find_slurm_array_option, partial(count_parallel_job_steps, _SLURM), files, filled
     )
 
 
-def read_slurm(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_slurm_script(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a script for sbatch.
 
     Raises RefusedError if only running it would show what it does.
     """
-    return read_script(_SLURM, account)
+    return read_batch_script(_SLURM, account)
 
 
 def _find_pbs_array_option(line: str) -> str:
@@ -48,14 +50,18 @@ def _find_pbs_array_option(line: str) -> str:
     return found[1] if found else ""
 
 
-def find_pbs(files: Sequence[Path], filled: Mapping[str, str]) -> tuple[list[SourceObject], list[Finding]]:
+def find_pbs_scripts(
+    files: Sequence[Path], filled: Mapping[str, str]
+) -> tuple[list[SourceObject], list[Finding]]:
     """Find scripts for qsub."""
-    return find_scripts("PBS", _find_pbs_array_option, partial(count_parallel_steps, _PBS), files, filled)
+    return find_batch_scripts(
+        "PBS", _find_pbs_array_option, partial(count_parallel_job_steps, _PBS), files, filled
+    )
 
 
-def read_pbs(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
+def read_pbs_script(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
     """Return the workload of a script for qsub.
 
     Raises RefusedError if only running it would show what it does.
     """
-    return read_script(_PBS, account)
+    return read_batch_script(_PBS, account)

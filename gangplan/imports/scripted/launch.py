@@ -8,12 +8,16 @@ from dataclasses import field
 
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.scripted import slurm_options, slurm_tables
-from gangplan.imports.scripted.containers import ContainerStart, convert_image_reference, find_container_start
+from gangplan.imports.scripted.containers import (
+    ContainerStart,
+    convert_image_uri_to_reference,
+    find_container_start_in_script,
+)
 from gangplan.imports.scripted.directives import BatchScript, ScriptOption
-from gangplan.imports.scripted.pals import is_pals_launch, read_pals_option
+from gangplan.imports.scripted.pals import is_pals_launch_in_batch_script, read_pals_option_as_slurm_option
 from gangplan.imports.scripted.perhost import find_per_host_start
 from gangplan.imports.scripted.pieces import ExpandedWord
-from gangplan.imports.scripted.wanted import WantedAllocation, parse_container_mounts
+from gangplan.imports.scripted.wanted import WantedAllocation, parse_script_container_mounts
 from gangplan.plan.launchers import UnreadableError, find_launcher_at, find_launchers, program_name_of
 from gangplan.plan.launchers.foreign import OTHER_LAUNCHERS
 from gangplan.plan.launchers.shell import ShellWord
@@ -57,7 +61,7 @@ class ScriptLaunch:
     losses: list[tuple[str, str]] = field(default_factory=list)
 
 
-def skip_prefixes(texts: Sequence[str], at: int = 0) -> int:
+def skip_shell_command_prefixes(texts: Sequence[str], at: int = 0) -> int:
     """Return the index after words that only measure or wrap a command: `time`, `exec`, `nohup`.
 
     GNU time may have options.
@@ -74,10 +78,12 @@ def skip_prefixes(texts: Sequence[str], at: int = 0) -> int:
     return at
 
 
-def is_launcher_start(texts: Sequence[str], at: int = 0) -> bool:
+def is_start_of_batch_script_launch(texts: Sequence[str], at: int = 0) -> bool:
     """Return whether a command begins with a launcher, after prefixes."""
-    while at < len(texts) and (skip_prefixes(texts, at) > at or re.match(r"[A-Za-z_]\w*=", texts[at])):
-        at = max(at + 1, skip_prefixes(texts, at))
+    while at < len(texts) and (
+        skip_shell_command_prefixes(texts, at) > at or re.match(r"[A-Za-z_]\w*=", texts[at])
+    ):
+        at = max(at + 1, skip_shell_command_prefixes(texts, at))
     if at >= len(texts):
         return False
     name = program_name_of(texts[at])
@@ -85,7 +91,7 @@ def is_launcher_start(texts: Sequence[str], at: int = 0) -> bool:
         name in FOREIGN_LAUNCHER_NAMES and find_launcher_at(texts, at, None) is not None
     ):
         return True
-    if (inner := find_container_start(texts, at)) is not None:
+    if (inner := find_container_start_in_script(texts, at)) is not None:
         return True if inner.is_entrypoint else bool(texts[inner.end :])
     try:
         return bool(find_launchers(texts[at:], None))
@@ -93,32 +99,32 @@ def is_launcher_start(texts: Sequence[str], at: int = 0) -> bool:
         return False
 
 
-def read_launch(
+def read_script_launch(
     launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation
 ) -> None:
     """Take the launch apart, and add every word of it to the account."""
     texts = [one.text for one in launch.fields]
     at = 0
-    if end := skip_prefixes(texts):
-        _add_launch_leaf(launch, script, account, 0, end, texts[0]).dropped(
+    if end := skip_shell_command_prefixes(texts):
+        _add_launch_leaf_to_account(launch, script, account, 0, end, texts[0]).dropped(
             "it is about the shell of the batch script"
         )
         at = end
     if _is_step(texts, at):
-        at = _read_step_launcher(launch, script, account, wanted, at)
-    at = _read_launch_container(launch, script, account, wanted, at)
+        at = _read_job_step_launcher(launch, script, account, wanted, at)
+    at = _read_script_launch_container(launch, script, account, wanted, at)
     at = _read_per_host_start(launch, script, account, wanted, at)
     begin = at
     inner = _find_container_after_mpirun(launch, at)
     if inner is not None:  # mpirun -np 4 apptainer exec IMAGE PROGRAM
-        _record_container_settings(inner, launch, wanted, None)
+        _record_script_container_settings(inner, launch, wanted, None)
         kept = [*range(begin, inner.begin), *range(inner.end, len(texts))]
     else:
         kept = list(range(begin, len(texts)))
     kept = _remove_rendezvous_options(launch, kept)
     launch.program = [launch.fields[index] for index in kept]
     if begin < len(texts):
-        _add_program_leaves(launch, script, account, begin)
+        _add_program_leaves_to_account(launch, script, account, begin)
 
 
 def _read_per_host_start(
@@ -130,9 +136,9 @@ def _read_per_host_start(
     if found is None:
         return at
     launch.starter = program_name_of(texts[at])
-    rows = _group_launch_words_by_line(launch, script, at, at + found.begin)
+    rows = _group_batch_script_words_by_line(launch, script, at, at + found.begin)
     for row in rows:
-        node = _add_launch_leaf(launch, script, account, row[0], row[-1] + 1, launch.starter)
+        node = _add_launch_leaf_to_account(launch, script, account, row[0], row[-1] + 1, launch.starter)
         node.dropped("every worker of a run starts its ranks itself")
     for name, value in found.env:
         wanted.variable(name, value, node)
@@ -156,7 +162,7 @@ def _remove_rendezvous_options(launch: ScriptLaunch, kept: list[int]) -> list[in
     return [index for place, index in enumerate(kept) if place not in gone]
 
 
-def _add_launch_leaf(
+def _add_launch_leaf_to_account(
     launch: ScriptLaunch,
     script: BatchScript,
     account: Account,
@@ -173,14 +179,14 @@ def _add_launch_leaf(
     return SourceNode(account, path, value)
 
 
-def _read_step_launcher(
+def _read_job_step_launcher(
     launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation, at: int
 ) -> int:
     """Read the scheduler's launcher and its options; return the index of what it starts."""
     texts = [one.text for one in launch.fields]
     name = program_name_of(texts[at])
     launch.starter = name
-    _add_launch_leaf(launch, script, account, at, at + 1, name, name).mapped("command")
+    _add_launch_leaf_to_account(launch, script, account, at, at + 1, name, name).mapped("command")
     takes = _select_option_reader(name)
     index = at + 1
     found: list[ScriptOption] = []
@@ -198,14 +204,16 @@ def _read_step_launcher(
 
 def _is_step(texts: Sequence[str], at: int) -> bool:
     """Return whether a word is a launcher of the scheduler: one by its name, or the mpiexec of PALS."""
-    return at < len(texts) and (program_name_of(texts[at]) in STEPS or is_pals_launch(texts, at))
+    return at < len(texts) and (
+        program_name_of(texts[at]) in STEPS or is_pals_launch_in_batch_script(texts, at)
+    )
 
 
 def _select_option_reader(name: str) -> Callable[[Sequence[str], int], tuple[int, str, str]]:
     """Return the function that reads the options of a launcher."""
     if name in ("srun", "ccc_mprun", "prun"):
         return _read_srun_option
-    return read_pals_option if name == "mpiexec" else _read_aprun_option
+    return read_pals_option_as_slurm_option if name == "mpiexec" else _read_aprun_option
 
 
 def _apply_step_options(
@@ -220,7 +228,7 @@ def _read_srun_option(texts: Sequence[str], index: int) -> tuple[int, str, str]:
     text = texts[index]
     name, equals, value = text.partition("=")
     if text.startswith("--"):
-        bare = slurm_options.expand_option_name(name[2:])
+        bare = slurm_options.expand_slurm_option_name(name[2:])
         if equals or bare in slurm_tables.SLURM_FLAGS or index + 1 >= len(texts):
             return index + 1, bare, value
         return index + 2, bare, texts[index + 1]
@@ -241,28 +249,28 @@ def _read_aprun_option(texts: Sequence[str], index: int) -> tuple[int, str, str]
     return (index + 1, _APRUN[short[1]], short[2]) if short else (index + 1, "cpu-bind", "")
 
 
-def _read_launch_container(
+def _read_script_launch_container(
     launch: ScriptLaunch, script: BatchScript, account: Account, wanted: WantedAllocation, at: int
 ) -> int:
     """Read a container that the launcher starts; return the index of the program in it."""
-    found = find_container_start([one.text for one in launch.fields], at)
+    found = find_container_start_in_script([one.text for one in launch.fields], at)
     if found is None:
         return at
     end = max(found.end, at + 1)
-    rows = _group_launch_words_by_line(launch, script, at, end)
+    rows = _group_batch_script_words_by_line(launch, script, at, end)
     nodes = [
-        _add_launch_leaf(
+        _add_launch_leaf_to_account(
             launch, script, account, row[0], row[-1] + 1, program_name_of(launch.fields[at].text)
         )
         for row in rows
     ]
-    _record_container_settings(found, launch, wanted, nodes[0])
+    _record_script_container_settings(found, launch, wanted, nodes[0])
     for node in nodes:
         node.mapped("image")
     return end
 
 
-def _record_container_settings(
+def _record_script_container_settings(
     found: ContainerStart, launch: ScriptLaunch, wanted: WantedAllocation, node: SourceNode | None
 ) -> None:
     """Record the image, mounts, variables and folder with which a container starts."""
@@ -271,7 +279,7 @@ def _record_container_settings(
         if node is not None:
             wanted.place("image", node)
     for text in found.mounts:
-        wanted.mounts += parse_container_mounts(text, node)
+        wanted.mounts += parse_script_container_mounts(text, node)
     for text in found.env:
         name, equals, value = text.partition("=")
         if equals and node is not None and "$" not in value:
@@ -281,7 +289,7 @@ def _record_container_settings(
         replaced = wanted.at.pop("workdir", None)
         if replaced is not None:
             replaced.dropped(f"the container's own working directory {found.workdir} holds")
-    if found.is_entrypoint and not convert_image_reference(found.image) and node is not None:
+    if found.is_entrypoint and not convert_image_uri_to_reference(found.image) and node is not None:
         launch.losses.append((found.image, "what the image starts by itself is not known here"))
 
 
@@ -295,13 +303,15 @@ def _find_container_after_mpirun(launch: ScriptLaunch, at: int) -> ContainerStar
     if len(launchers) != 1 or launchers[0].script is not None or not launchers[0].reading.programs:
         return None
     begin = launchers[0].reading.programs[0][0] + at
-    return find_container_start([one.text for one in launch.fields], begin) if begin > at else None
+    return find_container_start_in_script([one.text for one in launch.fields], begin) if begin > at else None
 
 
-def _add_program_leaves(launch: ScriptLaunch, script: BatchScript, account: Account, begin: int) -> None:
+def _add_program_leaves_to_account(
+    launch: ScriptLaunch, script: BatchScript, account: Account, begin: int
+) -> None:
     """Add a leaf for each line of the program's words."""
-    for row in _group_launch_words_by_line(launch, script, begin, len(launch.fields)):
-        _add_launch_leaf(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
+    for row in _group_batch_script_words_by_line(launch, script, begin, len(launch.fields)):
+        _add_launch_leaf_to_account(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
     for word in dict.fromkeys(launch.words[begin:]):
         first = script.text.find("\n", word.begin, word.end)
         if first >= 0:  # a word of several lines, such as a script for another shell
@@ -309,7 +319,7 @@ def _add_program_leaves(launch: ScriptLaunch, script: BatchScript, account: Acco
                 SourceNode(account, path, None).mapped("command")
 
 
-def _group_launch_words_by_line(
+def _group_batch_script_words_by_line(
     launch: ScriptLaunch, script: BatchScript, begin: int, end: int
 ) -> list[list[int]]:
     """Group words of the launch by their line in the script."""
@@ -319,7 +329,7 @@ def _group_launch_words_by_line(
     return list(rows.values())
 
 
-def skip_step_launcher(texts: Sequence[str]) -> Sequence[str]:
+def skip_job_step_launcher(texts: Sequence[str]) -> Sequence[str]:
     """Return the words after the scheduler's launcher and its options."""
     if not _is_step(texts, 0):
         return texts
@@ -332,6 +342,6 @@ def skip_step_launcher(texts: Sequence[str]) -> Sequence[str]:
 
 def strip_scheduler_start(texts: Sequence[str]) -> Sequence[str]:
     """Return a command without the scheduler's launcher and the container in which it runs."""
-    rest = skip_step_launcher(texts)
-    inside = find_container_start(rest, 0)
+    rest = skip_job_step_launcher(texts)
+    inside = find_container_start_in_script(rest, 0)
     return rest[inside.end :] if inside is not None and inside.end < len(rest) else rest

@@ -28,7 +28,7 @@ _PALS_FLAGS = frozenset(
 _OF_PALS = frozenset(str.split("ppn depth cpu-bind mem-bind gpu-bind vni no-vni no-transfer line-buffer"))
 
 
-def is_pals_launch(texts: Sequence[str], at: int) -> bool:
+def is_pals_launch_in_batch_script(texts: Sequence[str], at: int) -> bool:
     """Return whether all options of an mpiexec are PALS's, and at least one is not Hydra's."""
     if program_name_of(texts[at]) != "mpiexec":
         return False
@@ -38,11 +38,11 @@ def is_pals_launch(texts: Sequence[str], at: int) -> bool:
         if name not in _PALS and name not in _PALS_FLAGS:
             return False
         named.add(name)
-        index = read_pals_option(texts, index)[0]
+        index = read_pals_option_as_slurm_option(texts, index)[0]
     return bool(named & _OF_PALS)
 
 
-def read_pals_option(texts: Sequence[str], index: int) -> tuple[int, str, str]:
+def read_pals_option_as_slurm_option(texts: Sequence[str], index: int) -> tuple[int, str, str]:
     """Return the end, name and value of an option, by the name that Slurm has for it."""
     name, equals, value = texts[index].lstrip("-").partition("=")
     if name in _PALS_FLAGS or equals or index + 1 >= len(texts):

@@ -9,10 +9,10 @@ from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.scripted.directives import ScriptOption
 from gangplan.imports.scripted.wanted import (
     WantedAllocation,
-    parse_array,
-    parse_array_limit,
-    parse_memory_bytes,
-    parse_time_limit,
+    parse_batch_script_memory,
+    parse_batch_script_time_limit,
+    parse_job_array_limit,
+    parse_job_array_numbers,
 )
 
 # Options of qsub(1B) without a value.
@@ -128,11 +128,11 @@ def _account_for_pbs_attribute(value: str, node: SourceNode) -> None:
 
 
 def _record_pbs_array(value: str, wanted: WantedAllocation, node: SourceNode) -> None:
-    numbers = parse_array(value)
+    numbers = parse_job_array_numbers(value)
     if numbers is None:
         node.asked(f"'{value}' is no array of tasks")
     else:
-        wanted.array, wanted.at_once = numbers, parse_array_limit(value, len(numbers))
+        wanted.array, wanted.at_once = numbers, parse_job_array_limit(value, len(numbers))
         wanted.place("array", node)
 
 
@@ -150,7 +150,9 @@ def _record_pbs_resource(name: str, value: str, wanted: WantedAllocation, node: 
     if name in ("select", "nodes"):
         _record_pbs_chunks(value, wanted, node, is_torque=name == "nodes")
     elif name == "walltime":
-        seconds = parse_time_limit(value, starts_with_minutes=False) or _parse_torque_walltime(value)
+        seconds = parse_batch_script_time_limit(value, starts_with_minutes=False) or _parse_torque_walltime(
+            value
+        )
         if seconds is None:
             node.asked(f"'{value}' is no time")
         else:
@@ -235,13 +237,13 @@ def _record_pbs_chunk_resource(name: str, value: str, wanted: WantedAllocation, 
     elif name == "procs" and value.isdigit() and len(value) < 7:
         wanted.say("tasks", int(value), node, "slots")
     elif name in ("mem", "memory"):
-        count = parse_memory_bytes(value, "")
+        count = parse_batch_script_memory(value, "")
         if count:
             wanted.say("memory", count, node, "memory")
         else:
             node.asked(f"'{value}' is no amount of memory")
-    elif name.startswith("scratch") and parse_memory_bytes(value, "") is not None:
-        wanted.say("scratch", parse_memory_bytes(value, ""), node, "scratch")
+    elif name.startswith("scratch") and parse_batch_script_memory(value, "") is not None:
+        wanted.say("scratch", parse_batch_script_memory(value, ""), node, "scratch")
     elif name in (
         "gpu_type",
         "gpu_model",

@@ -69,7 +69,7 @@ class PartialText:
 ShellValue = str | PartialText | tuple[ExpandedWord, ...] | None
 
 
-def apply_expansion(value: str, how: str, pattern: str) -> str | None:
+def apply_shell_expansion(value: str, how: str, pattern: str) -> str | None:
     """Apply `%`, `#`, `/` or `:` of bash; None for patterns with more than texts and stars."""
     if how == ":":
         first, _, length = pattern.partition(":")
@@ -115,7 +115,7 @@ def find_variable_names(texts: Iterable[str]) -> set[str]:
     return {one for text in texts for one in re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", text)}
 
 
-def append_value(before: ShellValue, after: str | PartialText) -> ShellValue:
+def append_to_shell_value(before: ShellValue, after: str | PartialText) -> ShellValue:
     """Return the value after `NAME+=VALUE`."""
     if isinstance(before, str) and isinstance(after, str):
         return before + after

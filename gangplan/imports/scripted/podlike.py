@@ -8,9 +8,9 @@ from typing import Any
 
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.made import SELF_KEY, MadeNode, OriginValue
-from gangplan.imports.scripted.containers import convert_image_reference
+from gangplan.imports.scripted.containers import convert_image_uri_to_reference
 from gangplan.imports.scripted.variables import RUN_LABEL_FIELD
-from gangplan.imports.scripted.wanted import HostMount, WantedAllocation, format_memory
+from gangplan.imports.scripted.wanted import HostMount, WantedAllocation, format_spec_memory
 
 _GPU = "nvidia.com/gpu"
 _OF_CPU = ("cpus_per_node", "cpus_per_task", "cpus_per_gpu", "tasks_per_node", "tasks")
@@ -33,7 +33,7 @@ _OWN = (
 Variables = Mapping[str, tuple[str, SourceNode]]
 
 
-def build_pod_tree(
+def build_pod_tree_of_script(
     account: Account,
     wanted: WantedAllocation,
     words: Sequence[str],
@@ -47,7 +47,7 @@ def build_pod_tree(
         "name": OriginValue("node"),
         "command": OriginValue(list(words), place),
     }
-    image = convert_image_reference(wanted.image)
+    image = convert_image_uri_to_reference(wanted.image)
     if image:
         container["image"] = OriginValue(image, wanted.at.get("image"))
     elif "image" in wanted.at:
@@ -55,14 +55,14 @@ def build_pod_tree(
         node.asked(f"{node.text()} is a file of the old cluster; --image names the same image in the catalog")
     if folder := _choose_script_working_folder(wanted, workdir):
         container["workingDir"] = folder
-    container["env"] = [_build_env_variable_tree(name, *one) for name, one in env.items()]
-    container["resources"] = {"limits": _build_resource_limits(wanted)}
-    mounts, volumes = _build_claim_mounts(wanted.mounts)
+    container["env"] = [_build_script_env_variable_tree(name, *one) for name, one in env.items()]
+    container["resources"] = {"limits": _convert_batch_allocation_to_limits(wanted)}
+    mounts, volumes = _convert_script_mounts_to_claims(wanted.mounts)
     container["volumeMounts"] = mounts
     return MadeNode(account, {"spec": {"containers": [container], "volumes": volumes}})
 
 
-def _build_env_variable_tree(name: str, value: str, node: SourceNode) -> dict[str, Any]:
+def _build_script_env_variable_tree(name: str, value: str, node: SourceNode) -> dict[str, Any]:
     if value == "@field":
         return {
             SELF_KEY: OriginValue(None, node),
@@ -93,7 +93,7 @@ def _choose_script_working_folder(
     return OriginValue(wanted.workdir, node)
 
 
-def _build_resource_limits(wanted: WantedAllocation) -> dict[str, OriginValue]:
+def _convert_batch_allocation_to_limits(wanted: WantedAllocation) -> dict[str, OriginValue]:
     """Return what each node gives, by Kubernetes' names."""
     found: dict[str, OriginValue] = {}
     for name, count, options in (
@@ -103,11 +103,11 @@ def _build_resource_limits(wanted: WantedAllocation) -> dict[str, OriginValue]:
     ):
         if count:
             node = next((wanted.at[option] for option in options if option in wanted.at), None)
-            found[name] = OriginValue(format_memory(count) if name == "memory" else str(count), node)
+            found[name] = OriginValue(format_spec_memory(count) if name == "memory" else str(count), node)
     return found
 
 
-def _build_claim_mounts(mounts: Sequence[HostMount]) -> tuple[list[Any], list[Any]]:
+def _convert_script_mounts_to_claims(mounts: Sequence[HostMount]) -> tuple[list[Any], list[Any]]:
     """Return mounts and volumes: shared folders as claims, without folders that every container has."""
     of_container: list[Any] = []
     of_pod: list[Any] = []

@@ -10,11 +10,11 @@ from gangplan.imports.account import Account
 from gangplan.imports.refused import RefusedSourceError
 from gangplan.imports.scripted import idioms, variables
 from gangplan.imports.scripted.assemble import find_rank_framework
-from gangplan.imports.scripted.directives import BatchScript, ScriptOption, read_option_lines
+from gangplan.imports.scripted.directives import BatchScript, ScriptOption, read_batch_directive_lines
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem, ScriptRefusal
 from gangplan.imports.scripted.job import ScriptJob
-from gangplan.imports.scripted.launch import skip_step_launcher
+from gangplan.imports.scripted.launch import skip_job_step_launcher
 from gangplan.imports.scripted.pieces import ShellValue, fill_script_variables, find_variable_names
 from gangplan.imports.scripted.walk import ScriptWalk
 from gangplan.imports.scripted.wanted import WantedAllocation
@@ -42,7 +42,7 @@ class BatchScheduler:
     apply: Callable[[list[ScriptOption], WantedAllocation, Account], None]
 
 
-def read_script(scheduler: BatchScheduler, account: Account) -> SourceJob:
+def read_batch_script(scheduler: BatchScheduler, account: Account) -> SourceJob:
     """Return the workload of a script.
 
     Raises RefusedError if only running it would show what it does.
@@ -50,17 +50,17 @@ def read_script(scheduler: BatchScheduler, account: Account) -> SourceJob:
     script: BatchScript = account.root().value
     wanted = WantedAllocation()
     walk, name, known = _walk_batch_script(scheduler, script, account, wanted)
-    numbers = _select_launch_items(walk)
+    numbers = _select_script_launch_items(walk)
     refusals = [_build_script_finding(script, one.begin, one.message, one.help) for one in walk.refusals]
     refusals += [Finding(IMPORT_SCRIPT, node.where, message, help) for node, message, help in wanted.refusals]
     if not numbers and not refusals:
-        refusals = [_build_no_launch_finding(script, walk)]
+        refusals = [_build_finding_for_script_without_launch(script, walk)]
     if refusals:
         raise RefusedSourceError(refusals)
     return ScriptJob(scheduler.label, script, account, wanted, walk, numbers, name, known).workload()
 
 
-def count_parallel_steps(scheduler: BatchScheduler, script: BatchScript) -> int:
+def count_parallel_job_steps(scheduler: BatchScheduler, script: BatchScript) -> int:
     """Return how many steps of a script run in parallel, each as a separate job; 0 for any other script.
 
     They start the same program, on hosts that the script does not choose.
@@ -71,7 +71,7 @@ def count_parallel_steps(scheduler: BatchScheduler, script: BatchScript) -> int:
     except RefusedSourceError:
         return 0
     found = [item for item in walk.items if item.kind == "launch"]
-    programs = {tuple(skip_step_launcher([one.text for one in item.fields])) for item in found}
+    programs = {tuple(skip_job_step_launcher([one.text for one in item.fields])) for item in found}
     is_plain = len(programs) == 1 and not find_rank_framework(next(iter(programs))) and not walk.refusals
     chooses = any(_CHOSEN.match(one.text) for item in found for one in item.fields)
     is_beside = len(found) > 1 and all(item.is_background for item in found)
@@ -82,20 +82,20 @@ def _walk_batch_script(
     scheduler: BatchScheduler, script: BatchScript, account: Account, wanted: WantedAllocation
 ) -> tuple[ScriptWalk, str, dict[str, ShellValue]]:
     """Walk through a script; return the walk, its name, and the variables known before it runs."""
-    _read_scheduler_options(scheduler, script, account, wanted)
+    _read_batch_scheduler_options(scheduler, script, account, wanted)
     name = (
         str(wanted.settings["name"].value) if "name" in wanted.settings else _derive_script_name(script.file)
     )
     counts = wanted.counts()
     scope = ScriptScope(dict(script.filled))
     about = variables.JobVariableFacts(name, script.task, len(wanted.array) or None)
-    known = variables.find_known_variables(counts, about)
+    known = variables.find_slurm_and_pbs_variables(counts, about)
     arguments = sum(name.isdigit() for name in script.filled)
     known |= {"#": str(arguments), **({"@": "", "*": ""} if not arguments else {})}
     scope.present = variables.list_present_variables(scheduler.mark, bool(wanted.array))
     scope.values = {**dict.fromkeys(scope.present), **known, **scope.values}
     scope.values.setdefault("PWD", ".")
-    scope.output = lambda command: _predict_command_output(command, scope, wanted)
+    scope.output = lambda command: _determine_command_substitution_output(command, scope, wanted)
     walk = ScriptWalk(script, scope)
     try:
         walk.all()
@@ -110,21 +110,23 @@ def _walk_batch_script(
     return walk, name, known
 
 
-def _predict_command_output(command: str, scope: ScriptScope, wanted: WantedAllocation) -> ShellValue:
+def _determine_command_substitution_output(
+    command: str, scope: ScriptScope, wanted: WantedAllocation
+) -> ShellValue:
     """Return what a command prints, with its known variables filled in."""
     if command.strip() == "pwd":
         return scope.values["PWD"]
     scope.used |= find_variable_names([command])
     static = {name: one for name, one in scope.values.items() if isinstance(one, str) and name.isidentifier()}
-    return idioms.predict_output(
+    return idioms.determine_command_substitution_output(
         fill_script_variables(command, static) if "$" in command else command, wanted.counts()
     )
 
 
-def _read_scheduler_options(
+def _read_batch_scheduler_options(
     scheduler: BatchScheduler, script: BatchScript, account: Account, wanted: WantedAllocation
 ) -> None:
-    for _, words, counts in read_option_lines(script, scheduler.mark):
+    for _, words, counts in read_batch_directive_lines(script, scheduler.mark):
 
         def leaf(name: str, begin: int, end: int, value: str) -> ScriptOption:
             return ScriptOption(
@@ -144,7 +146,7 @@ def _derive_script_name(file: str) -> str:
     return file.rpartition("/")[2].partition(".")[0] or "job"
 
 
-def _build_no_launch_finding(script: BatchScript, walk: ScriptWalk) -> Finding:
+def _build_finding_for_script_without_launch(script: BatchScript, walk: ScriptWalk) -> Finding:
     """Return the finding for a script without a launch or program: it ends early, or they are elsewhere."""
     ended = next((one for one in walk.items if one.why == idioms.SCRIPT_ENDED_REASON), None)
     numbers = sorted(set(_ARGUMENT.findall(script.text)))
@@ -163,7 +165,7 @@ def _build_script_finding(script: BatchScript, begin: int, message: str, help: s
     return Finding(IMPORT_SCRIPT, script.where(begin), message, help)
 
 
-def _select_launch_items(walk: ScriptWalk) -> list[int]:
+def _select_script_launch_items(walk: ScriptWalk) -> list[int]:
     """Return the indices of items that start the ranks; without any, of the last program of the script."""
     items = walk.items
     found = [number for number, item in enumerate(items) if item.kind == "launch"]
@@ -174,7 +176,7 @@ def _select_launch_items(walk: ScriptWalk) -> list[int]:
         found = found[walk.script.step :][:1]
     beside = [number for number in found if items[number].is_background]
     if len(beside) > 1:
-        walk.refusals += [_build_parallel_steps_refusal(items[number]) for number in beside[1:2]]
+        walk.refusals += [_build_parallel_job_steps_refusal(items[number]) for number in beside[1:2]]
     if not found:
         programs = [number for number, item in enumerate(items) if item.kind == "program"]
         whole = [number for number, item in enumerate(items) if item.kind == "keep" and item.has_program]
@@ -187,7 +189,7 @@ def _select_launch_items(walk: ScriptWalk) -> list[int]:
     return found
 
 
-def _build_parallel_steps_refusal(item: ScriptItem) -> ScriptRefusal:
+def _build_parallel_job_steps_refusal(item: ScriptItem) -> ScriptRefusal:
     return ScriptRefusal(
         item.begin,
         "several steps run at the same time, each on a part of the nodes",

@@ -16,11 +16,11 @@ from gangplan.imports.scripted.slurm_tables import (
 )
 from gangplan.imports.scripted.wanted import (
     WantedAllocation,
-    parse_array,
-    parse_array_limit,
-    parse_container_mounts,
-    parse_memory_bytes,
-    parse_time_limit,
+    parse_batch_script_memory,
+    parse_batch_script_time_limit,
+    parse_job_array_limit,
+    parse_job_array_numbers,
+    parse_script_container_mounts,
 )
 
 
@@ -35,7 +35,7 @@ def parse_slurm_options(
         index += 1
         name, equals, value = text.partition("=")
         if name.startswith("--"):
-            bare = expand_option_name(name[2:])
+            bare = expand_slurm_option_name(name[2:])
             has_value = bool(equals)
         elif name.startswith("-") and len(name) > 1:
             bare = SLURM_SHORT_OPTIONS.get(name[1], name[1])
@@ -62,7 +62,7 @@ def _is_option(text: str) -> bool:
     return re.match(r"--?[A-Za-z]", text) is not None
 
 
-def expand_option_name(text: str) -> str:
+def expand_slurm_option_name(text: str) -> str:
     """Return the whole name of an option that may be abbreviated, as getopt_long allows."""
     if text in _KNOWN:
         return text
@@ -111,7 +111,7 @@ def _build_slurm_number_handler(name: str, to: str) -> Callable[[WantedAllocatio
 
 def _build_slurm_memory_handler(name: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
     def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-        count = parse_memory_bytes(value, "m")
+        count = parse_batch_script_memory(value, "m")
         if count == 0 or value.upper() in ("MAX_MEM_PER_NODE", "ALL"):
             node.same("without memory a worker gets its share of the node")
         elif count is None:
@@ -151,7 +151,7 @@ def _map_slurm_gres(wanted: WantedAllocation, value: str, node: SourceNode) -> N
 
 
 def _map_slurm_time_limit(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-    seconds = parse_time_limit(value)
+    seconds = parse_batch_script_time_limit(value)
     if value.upper() in ("0", "UNLIMITED", "INFINITE", "-1"):
         node.asked("a run takes up to 7d")
     elif seconds is None:
@@ -213,11 +213,11 @@ def _map_slurm_signal(wanted: WantedAllocation, value: str, node: SourceNode) ->
 
 
 def _map_slurm_array(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-    numbers = parse_array(value)
+    numbers = parse_job_array_numbers(value)
     if numbers is None:
         node.asked(f"'{value}' is no array of tasks")
         return
-    wanted.array, wanted.at_once = numbers, parse_array_limit(value, len(numbers))
+    wanted.array, wanted.at_once = numbers, parse_job_array_limit(value, len(numbers))
     wanted.place("array", node)
 
 
@@ -241,7 +241,7 @@ def _map_slurm_container_image(wanted: WantedAllocation, value: str, node: Sourc
 
 
 def _map_slurm_container_mounts(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-    wanted.mounts += parse_container_mounts(value, node)
+    wanted.mounts += parse_script_container_mounts(value, node)
 
 
 def _map_slurm_container_workdir(wanted: WantedAllocation, value: str, node: SourceNode) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.comments import Comments
-from gangplan.imports.scripted.directives import BatchScript, read_option_lines
-from gangplan.imports.scripted.wanted import parse_array
+from gangplan.imports.scripted.directives import BatchScript, read_batch_directive_lines
+from gangplan.imports.scripted.wanted import parse_job_array_numbers
 from gangplan.imports.sources import SourceObject
 from gangplan.rules.imports import IMPORT_SCRIPT, IMPORT_SOURCE
 
@@ -63,7 +63,7 @@ class ScriptComments(Comments):
         return bare.startswith("#") and not bare.startswith((self._mark, "#!", f"#{self._mark}"))
 
 
-def find_scripts(
+def find_batch_scripts(
     mark: str,
     array: Callable[[str], str],
     steps: Callable[[BatchScript], int],
@@ -131,14 +131,14 @@ def _list_batch_script_sources(
     steps: Callable[[BatchScript], int],
 ) -> Iterator[SourceObject]:
     script = BatchScript(file, text, filled)
-    lines = list(read_option_lines(script, mark))
+    lines = list(read_batch_directive_lines(script, mark))
     if not lines:
         return
     tasks: list[int] = []
     for begin, words, counts in lines:
         stated = array(" ".join(word for word, _, _ in words)) if counts else ""
         if stated:
-            tasks = parse_array(stated) or []
+            tasks = parse_job_array_numbers(stated) or []
             is_used = any(name in text for name in ("ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"))
             if not is_used:
                 tasks = []

@@ -38,7 +38,7 @@ DECLARATION_COMMANDS = frozenset({"export", "declare", "typeset", "local", "read
 _MOST = 20_000  # words of a script
 
 
-def parse_statements(text: str) -> list[Statement]:
+def parse_shell_statements(text: str) -> list[Statement]:
     """Return the statements of a script.
 
     Raises UnreadableError for one that no shell would accept, or that is too long.

@@ -53,7 +53,7 @@ class JobVariableFacts:
     tasks_of_array: int | None = None
 
 
-def find_known_variables(counts: AllocationCounts, about: JobVariableFacts) -> dict[str, ShellValue]:
+def find_slurm_and_pbs_variables(counts: AllocationCounts, about: JobVariableFacts) -> dict[str, ShellValue]:
     """Return the variables of Slurm 25.05 and PBS 2022.1 whose values the allocation decides."""
     found: dict[str, int | None] = {
         "SLURM_NNODES": counts.nodes,

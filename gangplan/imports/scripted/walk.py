@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from gangplan.imports.scripted import idioms
-from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_assignment
-from gangplan.imports.scripted.captured import has_captured_launch
-from gangplan.imports.scripted.conditions import evaluate_condition, split_shell_words
-from gangplan.imports.scripted.containers import find_container_start
+from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_shell_assignment
+from gangplan.imports.scripted.captured import has_launch_in_command_substitution
+from gangplan.imports.scripted.conditions import evaluate_shell_condition, split_shell_words
+from gangplan.imports.scripted.containers import find_container_start_in_script
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.hosts import (
@@ -20,16 +20,16 @@ from gangplan.imports.scripted.hosts import (
     set_round_numbers,
     unwrap_remote_shell,
 )
-from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_nested_launch
+from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_launch_in_shell_block
 from gangplan.imports.scripted.launch import (
-    is_launcher_start,
-    skip_prefixes,
-    skip_step_launcher,
+    is_start_of_batch_script_launch,
+    skip_job_step_launcher,
+    skip_shell_command_prefixes,
     strip_scheduler_start,
 )
 from gangplan.imports.scripted.parts import ScriptCommand, Statement
 from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
-from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_statements
+from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
 
@@ -61,7 +61,7 @@ class ScriptWalk:
         """
         text = self.script.text
         part = text if end is None and begin == 0 else " " * begin + text[begin:end]
-        for one in parse_statements(part):
+        for one in parse_shell_statements(part):
             self._statement(one, depth)
 
     def _statement(self, one: Statement, depth: int) -> None:
@@ -91,7 +91,7 @@ class ScriptWalk:
         index = 0
         while index < len(words) - 1:
             if words[index].text in ("if", "elif"):
-                value = evaluate_condition(
+                value = evaluate_shell_condition(
                     self.script.text[words[index].end : words[index + 1].begin], self.scope
                 )
                 if value is None or words[index + 1].text != "then":
@@ -112,7 +112,7 @@ class ScriptWalk:
             return False
         head = self.script.text[one.marks[0].end : one.marks[1].begin].strip().rstrip(";")
         if one.marks[0].text == "while":
-            if evaluate_condition(head, self.scope) is not False:
+            if evaluate_shell_condition(head, self.scope) is not False:
                 return False
             self.items.append(ScriptItem("drop", one.begin, one.end, [], "its condition does not hold"))
             return True
@@ -146,7 +146,7 @@ class ScriptWalk:
     def _captures(self, part: ScriptCommand) -> bool:
         texts = [self.script.text[word.begin : word.end] for word in (*part.sets, *part.words)]
         return any(
-            has_captured_launch(text, self._is_launch, self.scope.output)
+            has_launch_in_command_substitution(text, self._is_launch, self.scope.output)
             for text in texts
             if "$(" in text or "`" in text
         )
@@ -156,9 +156,9 @@ class ScriptWalk:
         return [one.text for word in part.words for one in self.scope.fields(text[word.begin : word.end])]
 
     def _is_launch(self, texts: Sequence[str]) -> bool:
-        if not is_launcher_start(texts):
+        if not is_start_of_batch_script_launch(texts):
             return False
-        inside = find_container_start(rest := skip_step_launcher(texts), 0)
+        inside = find_container_start_in_script(rest := skip_job_step_launcher(texts), 0)
         if inside is not None and (inside.is_entrypoint or inside.end >= len(rest)):
             return True
         rest = rest[inside.end :] if inside is not None else rest
@@ -184,7 +184,9 @@ class ScriptWalk:
             self.items.append(ScriptItem("set", one.begin, one.end, [], names={one.name}, is_function=True))
             return
         if begins:
-            self.refusals.append(refuse_nested_launch(one.form, begins[0].begin, self._open_names(one)))
+            self.refusals.append(
+                refuse_launch_in_shell_block(one.form, begins[0].begin, self._open_names(one))
+            )
         for name in names:
             self.scope.values[name] = None
         self.scope.present -= names
@@ -284,7 +286,9 @@ class ScriptWalk:
                     "Write the launch of one run without a function.",
                 )
             )
-        if item.kind in ("launch", "program") and find_remote_start(texts[skip_prefixes(texts) :]):
+        if item.kind in ("launch", "program") and find_remote_start(
+            texts[skip_shell_command_prefixes(texts) :]
+        ):
             self.refusals.append(
                 ScriptRefusal(
                     begin,
@@ -326,9 +330,11 @@ class ScriptWalk:
     def _kind(self, part: ScriptCommand, texts: list[str]) -> tuple[ItemKind, str]:
         """Return the kind of a simple command, and why it is dropped."""
         while texts[:1] and (
-            texts[0] in ("sudo", "builtin", "!") or skip_prefixes(texts) or SCRIPT_ASSIGNMENT.match(texts[0])
+            texts[0] in ("sudo", "builtin", "!")
+            or skip_shell_command_prefixes(texts)
+            or SCRIPT_ASSIGNMENT.match(texts[0])
         ):
-            texts = texts[max(1, skip_prefixes(texts)) :]
+            texts = texts[max(1, skip_shell_command_prefixes(texts)) :]
         if not texts:
             return "drop", idioms.DROPPED_COMMANDS["set"]
         name = program_name_of(texts[0])
@@ -362,7 +368,7 @@ class ScriptWalk:
     def _assigned(self, part: ScriptCommand, begin: int, end: int) -> None:
         item = ScriptItem("set", begin, end, [part])
         for number, word in enumerate(part.sets):
-            record_assignment(self.script.text, self.scope, word, part.arrays.get(number), item, False)
+            record_shell_assignment(self.script.text, self.scope, word, part.arrays.get(number), item, False)
         if not part.sets:
             item.kind, item.why = "drop", idioms.DROPPED_COMMANDS["set"]
         self.items.append(item)
@@ -371,7 +377,9 @@ class ScriptWalk:
         item = ScriptItem("set", begin, end, [part])
         exports = part.texts[0] == "export" or "-x" in part.texts
         for number, word in enumerate(part.sets):
-            record_assignment(self.script.text, self.scope, word, part.arrays.get(number), item, exports)
+            record_shell_assignment(
+                self.script.text, self.scope, word, part.arrays.get(number), item, exports
+            )
         for word in part.words[1:]:
             if exports and word.text.isidentifier():
                 self.scope.exported.add(word.text)

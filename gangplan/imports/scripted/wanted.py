@@ -147,7 +147,7 @@ class WantedAllocation:
         )
 
 
-def parse_time_limit(text: str, starts_with_minutes: bool = True) -> int | None:
+def parse_batch_script_time_limit(text: str, starts_with_minutes: bool = True) -> int | None:
     """Parse a time limit into seconds; None if it is not one.
 
     Forms are `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`, `MM` (sbatch(1), Slurm 25.05), or `HH:MM:SS`, `MM:SS` and
@@ -167,7 +167,7 @@ def parse_time_limit(text: str, starts_with_minutes: bool = True) -> int | None:
     return parts[0] * 3600 + parts[1] * 60 + parts[2]
 
 
-def parse_memory_bytes(text: str, plain_unit: str) -> int | None:
+def parse_batch_script_memory(text: str, plain_unit: str) -> int | None:
     """Parse an amount of memory into bytes, with units of 1024; a bare number has the scheduler's unit."""
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
@@ -177,7 +177,7 @@ def parse_memory_bytes(text: str, plain_unit: str) -> int | None:
     return (int(found["number"]) << (_UNITS[unit] if unit else 0)) * size
 
 
-def format_memory(count: int) -> str:
+def format_spec_memory(count: int) -> str:
     """Write bytes as a spec does."""
     for shift, unit in ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
         if count and count % (1 << shift) == 0:
@@ -185,7 +185,7 @@ def format_memory(count: int) -> str:
     return str(count)
 
 
-def parse_array(text: str) -> list[int] | None:
+def parse_job_array_numbers(text: str) -> list[int] | None:
     """Parse the numbers of an array (`0-3`, `1,5,9`, `0-10:2`, `1-9%4`); None if invalid or too many."""
     found: list[int] = []
     for part in text.partition("%")[0].split(","):
@@ -199,13 +199,13 @@ def parse_array(text: str) -> list[int] | None:
     return found
 
 
-def parse_array_limit(text: str, count: int) -> int:
+def parse_job_array_limit(text: str, count: int) -> int:
     """Return how many tasks of an array may run at once: as in `%4` after its numbers, else all of them."""
     found = re.search(r"%([1-9][0-9]{0,5})$", text.strip())
     return min(int(found[1]), count) if found else max(count, 1)
 
 
-def parse_container_mounts(text: str, node: SourceNode | None) -> Iterator[HostMount]:
+def parse_script_container_mounts(text: str, node: SourceNode | None) -> Iterator[HostMount]:
     """Yield the mounts of a container from `/a:/b:ro,/c`; a single folder keeps its path."""
     for part in text.split(","):
         host, _, rest = part.strip().partition(":")

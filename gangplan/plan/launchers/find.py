@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gangplan.plan.launchers.later import can_start_program, find_nested_launcher
+from gangplan.plan.launchers.later import can_start_nested_launcher, find_nested_launcher
 from gangplan.plan.launchers.prefixes import (
     ASSIGNMENT_PATTERN,
     REMOTE_SHELLS,
@@ -96,7 +96,7 @@ def _find_launcher_calls(
     if at >= 0:
         return [
             _prepend_outer_programs(one, through)
-            for one in _find_script_launchers(words[at], at, family, depth)
+            for one in _find_launchers_in_shell_script(words[at], at, family, depth)
         ]
     start = find_nested_launcher(words, peeled.at, family)
     name = program_name_of(words[peeled.at]) if peeled.at < len(words) else ""
@@ -104,7 +104,7 @@ def _find_launcher_calls(
         reading = read_launcher_words(start.launcher, words, start.at)
         return [FoundLauncher(start, reading, peeled, None, (*through, name), name)]
     at = _find_passed_script_index(words, peeled.at)
-    inner = _find_script_launchers(words[at], at, family, depth) if at >= 0 else ()
+    inner = _find_launchers_in_shell_script(words[at], at, family, depth) if at >= 0 else ()
     return [replace(_prepend_outer_programs(one, (*through, name)), guessed=name) for one in inner]
 
 
@@ -114,7 +114,7 @@ def _prepend_outer_programs(found: FoundLauncher, through: tuple[str, ...]) -> F
 
 def _find_passed_script_index(words: Sequence[str], at: int) -> int:
     """Return the index of a script that a program other than a shell passes to one; -1 without one."""
-    if not can_start_program(words, at):
+    if not can_start_nested_launcher(words, at):
         return -1
     name = program_name_of(words[at])
     for index in range(at + 1, len(words)):
@@ -158,7 +158,7 @@ def read_script_commands(words: Sequence[str]) -> tuple[int, list[SimpleCommand]
         return -1, []
 
 
-def _find_script_launchers(
+def _find_launchers_in_shell_script(
     text: str, at: int, family: MpiGeneration | None, depth: int
 ) -> Iterator[FoundLauncher]:
     sets: dict[str, str | None] = {}
@@ -186,7 +186,7 @@ def _find_command_launchers(
     depth: int,
 ) -> Iterator[FoundLauncher]:
     """Yield the launchers that one command of a script starts."""
-    texts, offset = _resolve_program_variable(command, sets), 0
+    texts, offset = _resolve_launcher_variable(command, sets), 0
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
         offset += 1 + (texts[offset + 1 : offset + 2] == ("-a",)) * 2
     peeled = strip_prefixes(texts, offset)
@@ -211,7 +211,9 @@ def _find_command_launchers(
     inner = " ".join(texts[1:]) if texts[0] == "eval" else ""
     nested = find_script_index(texts, peeled.at)
     for found in (
-        _find_script_launchers(inner or texts[nested], at, family, depth + 1) if inner or nested >= 0 else ()
+        _find_launchers_in_shell_script(inner or texts[nested], at, family, depth + 1)
+        if inner or nested >= 0
+        else ()
     ):
         if found.script is not None:
             inside = found.script
@@ -221,7 +223,7 @@ def _find_command_launchers(
             yield replace(found, script=script)
 
 
-def _resolve_program_variable(command: SimpleCommand, sets: dict[str, str | None]) -> tuple[str, ...]:
+def _resolve_launcher_variable(command: SimpleCommand, sets: dict[str, str | None]) -> tuple[str, ...]:
     """Return the words of a command, with the value of a variable (`$MPIRUN`) as its first word."""
     first = command.words[0]
     value = sets.get(first.names[0]) if len(first.names) == 1 else None

@@ -89,13 +89,17 @@ _TELLING: tuple[OptionRole, ...] = ("count", "hosts", "hostfile", "per-host", "w
 
 def find_nested_launcher(words: Sequence[str], at: int, family: MpiGeneration | None) -> LauncherStart | None:
     """Return the launcher that the program at index `at` would start."""
-    if not can_start_program(words, at):
+    if not can_start_nested_launcher(words, at):
         return None
     for index in range(at + 1, len(words)):
         start = find_launcher_at(words, index, family)
         if start is None and words[index] == "-m" and program_name_of(words[at]) in _RUNNERS:
             start = find_launcher_at([*words[: index - 1], "python", *words[index:]], index - 1, family)
-        if start is not None and start.launcher.kind != "foreign" and _is_launch(words, at, index, start):
+        if (
+            start is not None
+            and start.launcher.kind != "foreign"
+            and _is_plausible_launcher_start(words, at, index, start)
+        ):
             return start
     return None
 
@@ -106,7 +110,7 @@ _STARTERS = USER_CHANGING_PROGRAMS | CONTAINER_PROGRAMS | REMOTE_SHELLS
 _RUNNERS = frozenset({"coverage", "memray", "scalene", "mprof", "kernprof", "viztracer", "debugpy"})
 
 
-def can_start_program(words: Sequence[str], at: int) -> bool:
+def can_start_nested_launcher(words: Sequence[str], at: int) -> bool:
     """Return whether the program at `at` may start a program named after it."""
     if at >= len(words):
         return False
@@ -114,7 +118,7 @@ def can_start_program(words: Sequence[str], at: int) -> bool:
     return not (name in _TALKERS or name in _INTERPRETERS or is_python(name) or name.endswith(".py"))
 
 
-def _is_launch(words: Sequence[str], at: int, index: int, start: LauncherStart) -> bool:
+def _is_plausible_launcher_start(words: Sequence[str], at: int, index: int, start: LauncherStart) -> bool:
     """Return whether the launcher at `index` looks like a launch, with numbers or hosts and a program."""
     before = words[index - 1]
     is_option = before.startswith("--") and before != "--" and "=" not in before

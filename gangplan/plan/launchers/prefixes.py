@@ -175,7 +175,7 @@ def strip_prefixes(words: Sequence[str], at: int = 0) -> StrippedPrefixes:
         if prefix is None:
             return found
         step = (
-            _strip_env_prefix(words, found)
+            _strip_env_before_launcher(words, found)
             if name == "env"
             else _strip_prefix_program(words, found, name, prefix)
         )
@@ -217,7 +217,7 @@ def _strip_prefix_program(
     return StrippedPrefixes(min(index, len(words)), found.sets, found.unset, found.clears, forks)
 
 
-def _strip_env_prefix(words: Sequence[str], found: StrippedPrefixes) -> StrippedPrefixes:
+def _strip_env_before_launcher(words: Sequence[str], found: StrippedPrefixes) -> StrippedPrefixes:
     index, sets, unset, clears = found.at + 1, list(found.sets), list(found.unset), found.clears
     while index < len(words):
         word = words[index]

@@ -113,11 +113,11 @@ def _parse_launcher_option(
 ) -> ParsedOption:
     word = words[index]
     if launcher.style == "argparse":
-        spelled, value, option = _parse_argparse_option(launcher, word)
+        spelled, value, option = _parse_argparse_launcher_option(launcher, word)
     elif launcher.style == "hydra":
         spelled, value, option = _parse_hydra_option(launcher, word)
     else:
-        spelled, value, option = _open_mpi(launcher, word)
+        spelled, value, option = _parse_open_mpi_option(launcher, word)
     if option is None:
         return ParsedOption(_UNKNOWN, index, spelled, part=part)
     if value is not None:
@@ -134,7 +134,9 @@ def _split_option_value(word: str) -> tuple[str, str | None]:
     return spelled, value if equals else None
 
 
-def _open_mpi(launcher: LauncherProgram, word: str) -> tuple[str, str | None, LauncherOption | None]:
+def _parse_open_mpi_option(
+    launcher: LauncherProgram, word: str
+) -> tuple[str, str | None, LauncherOption | None]:
     """Parse an option of Open MPI: 4 has no equals sign, 5 takes one dash or two before long names."""
     spelled, value = _split_option_value(word)
     if launcher.style == "openmpi":
@@ -155,7 +157,7 @@ def _parse_hydra_option(
     return spelled, value, launcher.option(spelled.lstrip("-"))
 
 
-def _parse_argparse_option(
+def _parse_argparse_launcher_option(
     launcher: LauncherProgram, word: str
 ) -> tuple[str, str | None, LauncherOption | None]:
     """Parse an option: two dashes before a long name, one before a short one.

@@ -27,51 +27,51 @@ from gangplan.workspace import ClusterFile, Workspace
 def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     """Check a cluster file; return its findings in the order of the checks."""
     notes = ClusterCheck(cluster)
-    pools.check_pools(notes)
-    rails.check_pool_rdma(notes)
+    pools.check_cluster_file_pools(notes)
+    rails.check_cluster_file_rails(notes)
     if cluster.spec.fabrics or any(pool.fabric for pool in cluster.spec.node_pools.values()):
         from gangplan.resolve.checks import fabrics  # few clusters have one
 
-        fabrics.check_fabrics(notes)
+        fabrics.check_cluster_file_fabrics(notes)
     if cluster.spec.volumes:
         from gangplan.resolve.checks import volumes  # few clusters have one
 
-        volumes.check_offered_volumes(notes)
+        volumes.check_cluster_file_offered_volumes(notes)
     if any(pool.gpu and pool.gpu.device_class for pool in cluster.spec.node_pools.values()):
         from gangplan.resolve.checks import dra  # few clusters have one
 
-        dra.check_device_classes(notes)
+        dra.check_cluster_file_device_classes(notes)
     if any(one.persistent_volumes for one in cluster.spec.teams.values()):
         from gangplan.resolve.checks import persistent  # few clusters have one
 
-        persistent.check_persistent_volumes(notes, workspace)
+        persistent.check_cluster_file_persistent_volumes(notes, workspace)
     if cluster.spec.schedules is not None:
         from gangplan.resolve.checks import schedules
 
-        schedules.check_schedules(notes, workspace)
+        schedules.check_cluster_file_schedules(notes, workspace)
     if any(one.monthly_budget for one in cluster.spec.teams.values()):
         from gangplan.resolve.checks import budgets  # few clusters have one
 
-        budgets.check_budgets(notes, workspace)
-    devices.check_pool_devices(notes)
-    _check_policies(notes, workspace)
-    teams.check_teams(notes)
-    outside.check_dns_and_proxy(notes)
-    quotas.check_quotas(notes)
+        budgets.check_cluster_file_budgets(notes, workspace)
+    devices.check_cluster_file_devices(notes)
+    _check_production_cluster_has_policies(notes, workspace)
+    teams.check_cluster_file_teams(notes)
+    outside.check_cluster_file_dns_and_proxy(notes)
+    quotas.check_cluster_file_quotas(notes)
     if cluster.spec.gang == "kueue":
-        cohorts.check_cohorts(notes)
-        queues.check_queue_settings(notes)
-        workers.check_worker_clusters(notes, workspace)
+        cohorts.check_cluster_file_cohorts(notes)
+        queues.check_cluster_file_queues(notes)
+        workers.check_cluster_file_worker_clusters(notes, workspace)
     else:
-        quotas.check_unused_quota_fields(notes)
-        queues.check_unused_queue_fields(notes)
+        quotas.check_quota_fields_unused_without_kueue(notes)
+        queues.check_queue_fields_unused_without_kueue(notes)
     # Amounts are meaningful only if all names are known.
     if not any(finding.severity is Severity.ERROR for finding in notes.findings):
-        sums.check_sums(notes, workspace)
+        sums.check_cluster_file_quota_sums(notes, workspace)
     return notes.findings
 
 
-def _check_policies(notes: ClusterCheck, workspace: Workspace) -> None:
+def _check_production_cluster_has_policies(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that a cluster declared as production has policies; an undeclared one may be a trial."""
     is_stated = "environment" in notes.spec.model_fields_set and notes.spec.environment == "prod"
     if is_stated and not notes.spec.policies.packs and not workspace.policies.sources:

@@ -8,7 +8,7 @@ from gangplan.spec.prices import Budget
 from gangplan.workspace import Workspace
 
 
-def check_budgets(notes: ClusterCheck, workspace: Workspace) -> None:
+def check_cluster_file_budgets(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that budgets use the currency of prices and clusters of the team, and that pools have prices."""
     spec = notes.spec
     first = ""
@@ -21,7 +21,7 @@ def check_budgets(notes: ClusterCheck, workspace: Workspace) -> None:
             message = f"the budget of {name} is in {budget.currency}, and prices of this cluster are in {spec.currency}"
             help = f"State the amount in {spec.currency}, or currency: {budget.currency} of the cluster."
             notes.report(BUDGET_CURRENCY, ("teams", name, "monthlyBudget", "currency"), message, help)
-        _check_clusters(notes, workspace, name, budget)
+        _check_budget_clusters_in_cluster_file(notes, workspace, name, budget)
     bare = [
         name
         for name, pool in spec.node_pools.items()
@@ -33,7 +33,9 @@ def check_budgets(notes: ClusterCheck, workspace: Workspace) -> None:
         notes.report(BUDGET_UNPRICED, ("teams", first, "monthlyBudget"), message, help)
 
 
-def _check_clusters(notes: ClusterCheck, workspace: Workspace, team: str, budget: Budget) -> None:
+def _check_budget_clusters_in_cluster_file(
+    notes: ClusterCheck, workspace: Workspace, team: str, budget: Budget
+) -> None:
     """Check that a team is on each cluster that its budget covers, and that their currency is the same."""
     for index, name in enumerate(budget.clusters):
         other = workspace.clusters.get(name)

@@ -14,7 +14,7 @@ from gangplan.rules.quotas import (
 )
 
 
-def check_cohorts(notes: ClusterCheck) -> None:
+def check_cluster_file_cohorts(notes: ClusterCheck) -> None:
     """Check cohorts and their members."""
     cohorts = notes.spec.cohorts
     for name, cohort in cohorts.items():
@@ -30,11 +30,11 @@ def check_cohorts(notes: ClusterCheck) -> None:
                     f"Remove {field}, or name a parent.",
                     key=True,
                 )
-    _check_circles(notes)
-    _check_members(notes)
+    _check_cluster_file_cohort_cycles(notes)
+    _check_cluster_file_cohort_members(notes)
 
 
-def _check_circles(notes: ClusterCheck) -> None:
+def _check_cluster_file_cohort_cycles(notes: ClusterCheck) -> None:
     """Report cycles of cohorts: Kueue accepts a cycle and then makes every queue in it inactive."""
     parents = {name: cohort.parent or "" for name, cohort in notes.spec.cohorts.items()}
     told: set[str] = set()
@@ -51,7 +51,7 @@ def _check_circles(notes: ClusterCheck) -> None:
         )
 
 
-def _check_members(notes: ClusterCheck) -> None:
+def _check_cluster_file_cohort_members(notes: ClusterCheck) -> None:
     cohorts, teams = notes.spec.cohorts, notes.spec.teams
     for name, team in teams.items():
         if team.cohort is None and len(cohorts) > 1:

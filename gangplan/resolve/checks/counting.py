@@ -5,16 +5,16 @@ from __future__ import annotations
 from gangplan.findings import FieldPath
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.counted import list_counted_resources
-from gangplan.resolve.shares import find_measure, list_covered_resources
+from gangplan.resolve.shares import find_measure, list_resources_of_cluster_pools
 from gangplan.rules.queues import COUNTING_UNUSED, OUTPUT_NOT_ITS_OWN, QUOTA_NOT_COUNTED
 from gangplan.spec.admission import ManagedResources
 from gangplan.spec.manager import manager_settings_of
 
 
-def check_counted_resources(notes: ClusterCheck, stated: ManagedResources) -> None:
+def check_cluster_file_counted_resources(notes: ClusterCheck, stated: ManagedResources) -> None:
     """Check kueue.resources."""
     path: FieldPath = ("kueue", "resources")
-    offered = list_covered_resources(notes.spec)
+    offered = list_resources_of_cluster_pools(notes.spec)
     manager = manager_settings_of(notes.spec)
     for index, prefix in enumerate(stated.exclude_resource_prefixes):
         if not any(name.startswith(prefix) for name in offered):

@@ -8,13 +8,13 @@ from gangplan.rules.devices import HUGE_PAGES_UNEVEN, POOL_DEVICE_TWICE
 from gangplan.spec.nodes import NodePool
 
 
-def check_pool_devices(notes: ClusterCheck) -> None:
+def check_cluster_file_devices(notes: ClusterCheck) -> None:
     """Check the devices and huge pages of every pool."""
     for name, pool in notes.spec.node_pools.items():
-        _check_pool(notes, name, pool)
+        _check_cluster_file_pool_devices(notes, name, pool)
 
 
-def _check_pool(notes: ClusterCheck, name: str, pool: NodePool) -> None:
+def _check_cluster_file_pool_devices(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     named = {rail.resource: "its RDMA devices" for rail in pool.rails}
     named |= {pool.gpu.resource: "its GPUs"} if pool.gpu else {}
     for resource in pool.devices:

@@ -19,7 +19,7 @@ from gangplan.rules.dra import DEVICE_CLASS_TWICE, DEVICE_CLASS_UNUSABLE, DEVICE
 LEAST = ToolVersion(1, 36, 0)
 
 
-def check_device_classes(notes: ClusterCheck) -> None:
+def check_cluster_file_device_classes(notes: ClusterCheck) -> None:
     """Check every pool with a device class."""
     kubernetes = parse_version(notes.spec.versions.kubernetes)
     classes: dict[str, tuple[str, str]] = {}
@@ -45,10 +45,10 @@ def check_device_classes(notes: ClusterCheck) -> None:
                 f"{gpu.resource} is of class {gpu.device_class} in pool '{name}', and of class {stated} in pool '{other}'",
                 "Write the same class, or give it a resource of its own.",
             )
-        _check_placement(notes, name, path)
+        _check_cluster_file_device_placement(notes, name, path)
 
 
-def _check_placement(notes: ClusterCheck, name: str, path: FieldPath) -> None:
+def _check_cluster_file_device_placement(notes: ClusterCheck, name: str, path: FieldPath) -> None:
     """Check that the component that chooses the nodes of pods knows devices of a class."""
     pool, gang = notes.spec.node_pools[name], notes.spec.gang
     if pool.topology:

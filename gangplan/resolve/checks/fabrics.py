@@ -21,7 +21,7 @@ from gangplan.spec.nodes import NodePool
 PROGRAM = "node"
 
 
-def check_fabrics(notes: ClusterCheck) -> None:
+def check_cluster_file_fabrics(notes: ClusterCheck) -> None:
     """Check fabrics, and the pools that name them."""
     fabrics = {name: complete_fabric(stated) for name, stated in notes.spec.fabrics.items()}
     named = {pool.fabric for pool in notes.spec.node_pools.values()}
@@ -44,16 +44,18 @@ def check_fabrics(notes: ClusterCheck) -> None:
                 "Write nodeAddresses: the range of the nodes' addresses.",
                 key=True,
             )
-        _check_names(notes, name, fabric)
-        _check_containers(notes, name, fabric)
+        _check_cluster_file_fabric_names(notes, name, fabric)
+        _check_cluster_file_fabric_containers(notes, name, fabric)
     for name, pool in notes.spec.node_pools.items():
         if pool.fabric is not None and pool.fabric not in fabrics:
             notes.unknown(FABRIC_UNKNOWN, ("nodePools", name, "fabric"), "fabric", pool.fabric, fabrics)
         elif pool.fabric is not None:
-            _check_pool(notes, name, pool, pool.fabric, fabrics[pool.fabric])
+            _check_cluster_file_pool_fabric(notes, name, pool, pool.fabric, fabrics[pool.fabric])
 
 
-def _check_pool(notes: ClusterCheck, name: str, pool: NodePool, fabric: str, stated: Fabric) -> None:
+def _check_cluster_file_pool_fabric(
+    notes: ClusterCheck, name: str, pool: NodePool, fabric: str, stated: Fabric
+) -> None:
     path: FieldPath = ("nodePools", name, "fabric")
     devices = FABRIC_PRESETS[stated.preset].devices if stated.preset else ""
     if devices and not pool.rails:
@@ -75,7 +77,7 @@ def _check_pool(notes: ClusterCheck, name: str, pool: NodePool, fabric: str, sta
         )
 
 
-def _check_names(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
+def _check_cluster_file_fabric_names(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
     """Check for folders with the same name, and for variables that Trainer or the launch owns."""
     for folder in fabric.shared:
         if folder in fabric.host_paths:
@@ -88,7 +90,7 @@ def _check_names(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
             notes.report(ENV_RESERVED, ("fabrics", name, "env", variable), message, "Remove it.", key=True)
 
 
-def _check_containers(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
+def _check_cluster_file_fabric_containers(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
     seen = {PROGRAM}
     for kind, containers in (("setup", fabric.setup), ("sidecars", fabric.sidecars)):
         for own, one in containers.items():
@@ -97,10 +99,10 @@ def _check_containers(notes: ClusterCheck, name: str, fabric: Fabric) -> None:
                 taken = "the program's container" if own == PROGRAM else "another container of the fabric"
                 notes.report(FABRIC_CONTAINER, path, f"'{own}' is {taken}", "Choose another name.", key=True)
             seen.add(own)
-            _check_container(notes, path, fabric, own, one)
+            _check_cluster_file_fabric_container(notes, path, fabric, own, one)
 
 
-def _check_container(
+def _check_cluster_file_fabric_container(
     notes: ClusterCheck, path: FieldPath, fabric: Fabric, own: str, one: FabricContainer
 ) -> None:
     if one.image is None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.platform import OPENSHIFT_DNS
-from gangplan.resolve.proxy import build_proxy_egress, parse_literal_address
+from gangplan.resolve.proxy import parse_literal_address, resolve_proxy_egress
 from gangplan.rules.platform import DNS_OPENSHIFT, PROXY_ADDRESS_UNKNOWN
 
 
-def check_dns_and_proxy(notes: ClusterCheck) -> None:
+def check_cluster_file_dns_and_proxy(notes: ClusterCheck) -> None:
     """Check DNS and the proxy."""
-    _check_dns(notes)
-    _check_proxy(notes)
+    _check_cluster_file_dns(notes)
+    _check_cluster_file_proxy(notes)
 
 
-def _check_dns(notes: ClusterCheck) -> None:
+def _check_cluster_file_dns(notes: ClusterCheck) -> None:
     """Check that DNS on OpenShift is stated as its operator installs it."""
     stated = notes.spec.dns
     if stated is None or not notes.spec.versions.openshift:
@@ -36,10 +36,10 @@ def _check_dns(notes: ClusterCheck) -> None:
             return
 
 
-def _check_proxy(notes: ClusterCheck) -> None:
+def _check_cluster_file_proxy(notes: ClusterCheck) -> None:
     """Check that the proxy has a known address: policies open addresses, not names."""
     proxy = notes.spec.proxy
-    if proxy is None or build_proxy_egress(proxy):
+    if proxy is None or resolve_proxy_egress(proxy):
         return
     field, url = next(
         (field, url)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from gangplan.findings import FieldPath
 from gangplan.resolve.checks.notes import ClusterCheck
-from gangplan.resolve.cloud import identity_of
+from gangplan.resolve.cloud import resolve_team_cloud_identity
 from gangplan.resolve.persistent import is_bucket
-from gangplan.resolve.tenant import count_claims
+from gangplan.resolve.tenant import count_team_claims_on_cluster
 from gangplan.rules.volumes import PERSISTENT_VOLUME_WRONG
 from gangplan.spec.persistent import PersistentVolume
 from gangplan.spec.team import Claim, Connection
@@ -18,7 +18,7 @@ CLOUDS = {"s3": "aws", "azure-blob": "azure"}
 Wrong = Iterator[tuple[str, str, str]]
 
 
-def check_persistent_volumes(notes: ClusterCheck, workspace: Workspace) -> None:
+def check_cluster_file_persistent_volumes(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check every volume of every team whose file can be read."""
     taken: dict[tuple[str, str], str] = {}
     for team, queue in notes.spec.teams.items():
@@ -27,32 +27,34 @@ def check_persistent_volumes(notes: ClusterCheck, workspace: Workspace) -> None:
             continue
         for name, volume in queue.persistent_volumes.items():
             wrongs = [
-                *_find_volume_mistakes(notes, file, name, volume),
-                *_check_volume_handle(volume, f"{team}/{name}", taken),
+                *_find_persistent_volume_mistakes(notes, file, name, volume),
+                *_check_cluster_file_volume_handle(volume, f"{team}/{name}", taken),
             ]
             for field, message, help in wrongs:
                 path: FieldPath = ("teams", team, "persistentVolumes", name, *([field] if field else []))
                 text = f"volume '{name}' of team {team} {message}"
                 notes.report(PERSISTENT_VOLUME_WRONG, path, text, help, key=not field)
-        _check_claim_count(notes, file)
+        _check_cluster_file_claim_count(notes, file)
 
 
-def _find_volume_mistakes(notes: ClusterCheck, team: TeamFile, name: str, volume: PersistentVolume) -> Wrong:
+def _find_persistent_volume_mistakes(
+    notes: ClusterCheck, team: TeamFile, name: str, volume: PersistentVolume
+) -> Wrong:
     """Yield for each mistake in a volume its field, what is wrong with it, and what to do."""
     connection, claim = team.spec.connections.get(name), team.spec.claims.get(name)
     if connection is not None and is_bucket(connection):
-        yield from _check_bucket_volume(notes, team, name, volume, connection)
+        yield from _check_cluster_file_bucket_volume(notes, team, name, volume, connection)
         if claim is not None:
             yield "", "has the name of a claim, too", f"Rename one of them in {team.document.file}."
     elif claim is not None:
-        yield from _check_claim_volume(team, name, volume, claim)
+        yield from _check_cluster_file_claim_volume(team, name, volume, claim)
     else:
         known = [*(one for one, of in team.spec.connections.items() if is_bucket(of)), *team.spec.claims]
         message = f"is no claim of {team.document.file}, and no connection that mountpoint-s3 or blob mounts"
         yield "", message, suggest_nearest(name, known)
 
 
-def _check_bucket_volume(
+def _check_cluster_file_bucket_volume(
     notes: ClusterCheck, team: TeamFile, name: str, volume: PersistentVolume, connection: Connection
 ) -> Wrong:
     """Check that a bucket agrees with the team's file and that an identity can open it."""
@@ -73,7 +75,7 @@ def _check_bucket_volume(
     if connection.type != "azure-blob" and volume.account is not None:
         yield "account", "is a bucket of S3, which has no storage account", "Remove account."
     if volume.authentication == "pod":
-        identity = identity_of(notes.spec, team.name, team.spec)
+        identity = resolve_team_cloud_identity(notes.spec, team.name, team.spec)
         cloud = CLOUDS[connection.type]
         if identity is None or identity.provider != cloud:
             message = f"is opened as the team, whose pods have no identity of {cloud} here"
@@ -81,7 +83,9 @@ def _check_bucket_volume(
             yield "", message, help
 
 
-def _check_claim_volume(team: TeamFile, name: str, volume: PersistentVolume, claim: Claim) -> Wrong:
+def _check_cluster_file_claim_volume(
+    team: TeamFile, name: str, volume: PersistentVolume, claim: Claim
+) -> Wrong:
     """Check that a file system has a driver and handle, or a server, and a claim that no class provisions."""
     if claim.size is not None:
         message = (
@@ -107,7 +111,9 @@ def _check_claim_volume(team: TeamFile, name: str, volume: PersistentVolume, cla
         yield "", "states no size", "Write size: as large as the file system is."
 
 
-def _check_volume_handle(volume: PersistentVolume, name: str, taken: dict[tuple[str, str], str]) -> Wrong:
+def _check_cluster_file_volume_handle(
+    volume: PersistentVolume, name: str, taken: dict[tuple[str, str], str]
+) -> Wrong:
     """Check that handles differ.
 
     The kubelet treats volumes of a driver with equal handles as one (CONFIGURATION.md of Mountpoint's
@@ -121,10 +127,10 @@ def _check_volume_handle(volume: PersistentVolume, name: str, taken: dict[tuple[
     taken.setdefault(key, name)
 
 
-def _check_claim_count(notes: ClusterCheck, team: TeamFile) -> None:
+def _check_cluster_file_claim_count(notes: ClusterCheck, team: TeamFile) -> None:
     """Check the limit of claims, which counts claims of volumes and those that storage classes provision."""
     volumes = notes.spec.teams[team.name].persistent_volumes
-    made = count_claims(notes.cluster, team)
+    made = count_team_claims_on_cluster(notes.cluster, team)
     most = notes.spec.limits.objects.claims
     if volumes and made > most:
         notes.report(

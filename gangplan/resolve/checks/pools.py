@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import ClusterCheck
-from gangplan.resolve.shares import compute_free_per_node, list_covered_resources
+from gangplan.resolve.shares import compute_free_per_node, list_resources_of_cluster_pools
 from gangplan.rules.clusters import (
     POOL_AUTOSCALE,
     POOL_DAEMONS,
@@ -26,26 +26,26 @@ MOST_PAIRS = 512
 MOST_GROWING_NAME = 63 - len("provision-")
 
 
-def check_pools(notes: ClusterCheck) -> None:
+def check_cluster_file_pools(notes: ClusterCheck) -> None:
     """Check pools, topology levels and the number of quotas."""
     for name, pool in notes.spec.node_pools.items():
-        _check_size(notes, name, pool)
-        _check_taints(notes, name, pool)
-        _check_topology(notes, name, pool)
-    _check_overlaps(notes)
-    _check_levels(notes)
-    pairs = len(notes.spec.node_pools) * len(list_covered_resources(notes.spec))
+        _check_cluster_file_pool_size(notes, name, pool)
+        _check_cluster_file_pool_taints(notes, name, pool)
+        _check_cluster_file_pool_topology(notes, name, pool)
+    _check_cluster_file_pool_overlaps(notes)
+    _check_cluster_file_topology_levels(notes)
+    pairs = len(notes.spec.node_pools) * len(list_resources_of_cluster_pools(notes.spec))
     if notes.spec.gang == "kueue" and pairs > MOST_PAIRS:
         notes.report(
             POOLS_TOO_MANY,
             ("nodePools",),
-            f"{len(notes.spec.node_pools)} pools with {len(list_covered_resources(notes.spec))} resources are {pairs} quotas per queue; Kueue allows {MOST_PAIRS}",
+            f"{len(notes.spec.node_pools)} pools with {len(list_resources_of_cluster_pools(notes.spec))} resources are {pairs} quotas per queue; Kueue allows {MOST_PAIRS}",
             "Merge pools of one shape.",
             key=True,
         )
 
 
-def _check_size(notes: ClusterCheck, name: str, pool: NodePool) -> None:
+def _check_cluster_file_pool_size(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     """Check what a node has left for runs, and how far a pool may grow."""
     path = ("nodePools", name)
     cpu, memory = compute_free_per_node(pool)
@@ -74,7 +74,7 @@ def _check_size(notes: ClusterCheck, name: str, pool: NodePool) -> None:
         )
 
 
-def _check_taints(notes: ClusterCheck, name: str, pool: NodePool) -> None:
+def _check_cluster_file_pool_taints(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(pool.taints):
         if (taint.key, taint.effect) in seen:
@@ -87,7 +87,7 @@ def _check_taints(notes: ClusterCheck, name: str, pool: NodePool) -> None:
         seen.add((taint.key, taint.effect))
 
 
-def _check_topology(notes: ClusterCheck, name: str, pool: NodePool) -> None:
+def _check_cluster_file_pool_topology(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     path = ("nodePools", name, "topology")
     if pool.topology and not notes.spec.topology:
         notes.report(
@@ -105,14 +105,18 @@ def _check_topology(notes: ClusterCheck, name: str, pool: NodePool) -> None:
         )
 
 
-def _check_overlaps(notes: ClusterCheck) -> None:
+def _check_cluster_file_pool_overlaps(notes: ClusterCheck) -> None:
     """Check that a pod for one pool cannot land in another: its quota would be spent on the wrong nodes."""
     pools = notes.spec.node_pools
     for name, pool in pools.items():
         if pool.topology and not pool.labels:
             continue  # reported as pool-labels-missing; there are no labels to compare
         for other, there in pools.items():
-            if name == other or not _can_land(pool, there) or not _has_different_nodes(pool, there):
+            if (
+                name == other
+                or not _can_pods_land_in_other_pool(pool, there)
+                or not _has_nodes_unlike_other_pool(pool, there)
+            ):
                 continue
             notes.report(
                 POOL_OVERLAP,
@@ -125,7 +129,7 @@ def _check_overlaps(notes: ClusterCheck) -> None:
             break
 
 
-def _can_land(pool: NodePool, there: NodePool) -> bool:
+def _can_pods_land_in_other_pool(pool: NodePool, there: NodePool) -> bool:
     """Return whether pods with the selector and tolerations of one pool can run on the nodes of another."""
     if any(there.labels.get(key) != value for key, value in pool.labels.items()):
         return False
@@ -138,7 +142,7 @@ def _can_land(pool: NodePool, there: NodePool) -> bool:
     )
 
 
-def _has_different_nodes(pool: NodePool, there: NodePool) -> bool:
+def _has_nodes_unlike_other_pool(pool: NodePool, there: NodePool) -> bool:
     """Return whether landing in the other pool matters: its devices are the same, but its nodes differ."""
     if pool.gpu and there.gpu:
         same = (pool.gpu.resource == there.gpu.resource, pool.gpu.model == there.gpu.model)
@@ -146,7 +150,7 @@ def _has_different_nodes(pool: NodePool, there: NodePool) -> bool:
     return pool.gpu is None and there.gpu is None and pool.capacity != there.capacity
 
 
-def _check_levels(notes: ClusterCheck) -> None:
+def _check_cluster_file_topology_levels(notes: ClusterCheck) -> None:
     names: set[str] = set()
     labels: set[str] = set()
     levels = notes.spec.topology

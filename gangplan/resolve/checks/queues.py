@@ -37,21 +37,21 @@ _OWN_CONTROLLERS = {
 _MOST_POOLS = 16
 
 
-def check_queue_settings(notes: ClusterCheck) -> None:
+def check_cluster_file_queues(notes: ClusterCheck) -> None:
     """Check the queues of teams on a cluster where Kueue starts the runs."""
     for name, team in notes.spec.teams.items():
-        _check_usage(notes, ("teams", name), team)
+        _check_cluster_file_local_queue_weights(notes, ("teams", name), team)
         if team.concurrent_admission is not None:
-            _check_concurrent(notes, name, team, team.concurrent_admission)
+            _check_cluster_file_concurrent_admission(notes, name, team, team.concurrent_admission)
     if notes.spec.kueue.resources is not None:
         from gangplan.resolve.checks import counting  # few clusters configure this
 
-        counting.check_counted_resources(notes, notes.spec.kueue.resources)
+        counting.check_cluster_file_counted_resources(notes, notes.spec.kueue.resources)
     for name, check in notes.spec.admission_checks.items():
-        _check_admission(notes, name, check)
+        _check_cluster_file_admission_check(notes, name, check)
 
 
-def _check_usage(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
+def _check_cluster_file_local_queue_weights(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
     """Check that weights of LocalQueues have an effect.
 
     Kueue reads them in queues that share by usage, and only if its manager does (`ResourceWeights` of
@@ -77,7 +77,9 @@ def _check_usage(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
             )
 
 
-def _check_concurrent(notes: ClusterCheck, name: str, team: TeamQueue, stated: ConcurrentAdmission) -> None:
+def _check_cluster_file_concurrent_admission(
+    notes: ClusterCheck, name: str, team: TeamQueue, stated: ConcurrentAdmission
+) -> None:
     path: FieldPath = ("teams", name, "concurrentAdmission")
     kueue, pools = notes.spec.versions.kueue, list_team_pools(notes.spec, name)
     if kueue is not None and not look_up_kueue_line(parse_version(kueue).line).has_concurrent_admission:
@@ -107,7 +109,7 @@ def _check_concurrent(notes: ClusterCheck, name: str, team: TeamQueue, stated: C
         notes.report(CONCURRENT_ADMISSION_REFUSED, path, said, help, key=True)
 
 
-def _check_admission(notes: ClusterCheck, name: str, check: AdmissionCheck) -> None:
+def _check_cluster_file_admission_check(notes: ClusterCheck, name: str, check: AdmissionCheck) -> None:
     path: FieldPath = ("admissionChecks", name)
     spec = notes.spec
     for index, pool in enumerate(check.pools or ()):
@@ -130,7 +132,7 @@ def _check_admission(notes: ClusterCheck, name: str, check: AdmissionCheck) -> N
     notes.report(ADMISSION_CHECK_OWNER, path, f"admission check '{name}' {said}", help, key=True)
 
 
-def check_unused_queue_fields(notes: ClusterCheck) -> None:
+def check_queue_fields_unused_without_kueue(notes: ClusterCheck) -> None:
     """Report fields that only Kueue reads, on a cluster where Kueue does not start the runs."""
     said = f"gang is {notes.spec.gang}, so nothing reads this"
     help = "Remove it, or set gang: kueue."

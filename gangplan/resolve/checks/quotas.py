@@ -6,8 +6,13 @@ from gangplan.findings import FieldPath
 from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.model.quantity import Quantity
 from gangplan.resolve.checks.notes import ClusterCheck
-from gangplan.resolve.quota import DEFAULT_WEIGHT, cohort_of, compute_unassigned, weight_of
-from gangplan.resolve.shares import DISK_RESOURCE, amounts_of, compute_pool_capacity, find_measure
+from gangplan.resolve.quota import DEFAULT_WEIGHT, cohort_of, compute_unassigned_pool_quota, weight_of
+from gangplan.resolve.shares import (
+    DISK_RESOURCE,
+    compute_pool_capacity,
+    find_measure,
+    resolve_pool_share_amounts,
+)
 from gangplan.rules.clusters import KUEUE_FIELD_UNUSED
 from gangplan.rules.platform import WEIGHT_OMITTED
 from gangplan.rules.quotas import (
@@ -27,18 +32,18 @@ from gangplan.spec.cluster import Cluster
 from gangplan.spec.queues import Preemption, Share, Shares, TeamQueue
 
 
-def check_quotas(notes: ClusterCheck) -> None:
+def check_cluster_file_quotas(notes: ClusterCheck) -> None:
     """Check stated quotas, limits, weights and preemption."""
     for name, cohort in notes.spec.cohorts.items():
         for field in ("quota", "borrow", "lend"):
-            _check_shares(notes, ("cohorts", name, field), getattr(cohort, field) or {})
+            _check_cluster_file_quota_shares(notes, ("cohorts", name, field), getattr(cohort, field) or {})
     for name, team in notes.spec.teams.items():
         path = ("teams", name)
         for field in ("quota", "borrow", "lend"):
             shares = getattr(team, field) or {}
-            _check_shares(notes, (*path, field), shares)
+            _check_cluster_file_quota_shares(notes, (*path, field), shares)
             if field != "quota":
-                _check_limit(notes, (*path, field), shares, team.quota)
+                _check_cluster_file_quota_limit(notes, (*path, field), shares, team.quota)
         if team.quota is not None and not team.quota:
             notes.report(
                 QUOTA_EMPTY,
@@ -46,23 +51,27 @@ def check_quotas(notes: ClusterCheck) -> None:
                 f"team '{name}' has no quota in any pool: none of its runs can ever start",
                 "Name a pool, or remove quota to share what is left.",
             )
-    _check_weights(notes)
-    _check_scale(notes)
+    _check_cluster_file_team_weights(notes)
+    _check_cluster_file_weight_scale(notes)
     if notes.spec.gang != "kueue":
         return
     for name, team in notes.spec.teams.items():
         if team.preemption is not None:
-            _check_preemption(notes, ("teams", name, "preemption"), team.preemption)
-    _check_preemption(notes, ("preemption",), notes.spec.preemption)
-    _check_queue_names(notes)
+            _check_cluster_file_preemption(notes, ("teams", name, "preemption"), team.preemption)
+    _check_cluster_file_preemption(notes, ("preemption",), notes.spec.preemption)
+    _check_cluster_file_queue_names(notes)
 
 
-def _check_weights(notes: ClusterCheck) -> None:
+def _check_cluster_file_team_weights(notes: ClusterCheck) -> None:
     """Check that not all teams that share the unquoted rest of pools weigh 0, or no team would get it."""
     sharing = [name for name, team in notes.spec.teams.items() if team.quota is None]
     if not sharing or any(weight_of(notes.spec.teams[name]) for name in sharing):
         return
-    left = [name for name in notes.spec.node_pools if any(compute_unassigned(notes.spec, name).values())]
+    left = [
+        name
+        for name in notes.spec.node_pools
+        if any(compute_unassigned_pool_quota(notes.spec, name).values())
+    ]
     if left:
         notes.report(
             WEIGHT_NOBODY,
@@ -72,7 +81,7 @@ def _check_weights(notes: ClusterCheck) -> None:
         )
 
 
-def _check_scale(notes: ClusterCheck) -> None:
+def _check_cluster_file_weight_scale(notes: ClusterCheck) -> None:
     """Report an omitted weight (1) that is tiny because the other teams count in another unit.
 
     Reported if a team gets less than half of what the smallest stated weight gets: a single `weight: 2` is
@@ -126,7 +135,7 @@ def _widen_weight_range(range_: list[Quantity], weight: Quantity) -> None:
     range_[:] = [min(range_[0], weight), max(weight, range_[1])] if range_ else [weight, weight]
 
 
-def _check_shares(notes: ClusterCheck, path: FieldPath, shares: Shares) -> None:
+def _check_cluster_file_quota_shares(notes: ClusterCheck, path: FieldPath, shares: Shares) -> None:
     pools = notes.spec.node_pools
     for name, share in shares.items():
         here = (*path, name)
@@ -157,11 +166,11 @@ def _check_shares(notes: ClusterCheck, path: FieldPath, shares: Shares) -> None:
                 "Add cpu:; memory follows in proportion.",
                 key=True,
             )
-        _check_others(notes, here, name, share)
-        _check_size(notes, here, name, share)
+        _check_cluster_file_share_devices(notes, here, name, share)
+        _check_cluster_file_share_size(notes, here, name, share)
 
 
-def _check_others(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
+def _check_cluster_file_share_devices(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
     """Check that the pool has the devices and the disk that a share states."""
     offered = notes.spec.node_pools[name].offered
     stated: list[tuple[FieldPath, str]] = [((*path, "devices", device), device) for device in share.devices]
@@ -174,17 +183,17 @@ def _check_others(notes: ClusterCheck, path: FieldPath, name: str, share: Share)
             notes.report(QUOTA_MEASURE, at, f"pool '{name}' states no {what}", help, key=True)
 
 
-def _check_size(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
+def _check_cluster_file_share_size(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
     """Check that a single share is not more than the pool."""
     pool = notes.spec.node_pools[name]
     if notes.spec.overcommit or (pool.gpu is None) != (share.gpus is None):
         return
-    whole, amounts = compute_pool_capacity(pool), amounts_of(share, pool)
+    whole, amounts = compute_pool_capacity(pool), resolve_pool_share_amounts(share, pool)
     for resource in sorted(whole, key=lambda resource: resource != find_measure(pool)):
         amount = amounts[resource]
         # A pool that DaemonSets fill has its own finding.
         if amount > whole[resource] and whole[resource]:
-            field = _find_share_field(resource, share)
+            field = _find_cluster_file_share_field(resource, share)
             notes.report(
                 QUOTA_OVER_POOL,
                 (*path, *field),
@@ -194,7 +203,7 @@ def _check_size(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -
             return
 
 
-def _find_share_field(resource: str, share: Share) -> FieldPath:
+def _find_cluster_file_share_field(resource: str, share: Share) -> FieldPath:
     """Return the path, below a share, of the field for a resource; empty if it follows in proportion."""
     if resource in share.devices:
         return ("devices", resource)
@@ -202,7 +211,9 @@ def _find_share_field(resource: str, share: Share) -> FieldPath:
     return (field,) if getattr(share, field) is not None else ()
 
 
-def _check_limit(notes: ClusterCheck, path: FieldPath, shares: Shares, quota: Shares | None) -> None:
+def _check_cluster_file_quota_limit(
+    notes: ClusterCheck, path: FieldPath, shares: Shares, quota: Shares | None
+) -> None:
     """Check that a limit names pools in the quota, and lends no more than the quota."""
     pools = notes.spec.node_pools
     for name, share in shares.items():
@@ -217,17 +228,17 @@ def _check_limit(notes: ClusterCheck, path: FieldPath, shares: Shares, quota: Sh
                 key=True,
             )
         elif path[-1] == "lend":
-            _check_lent(notes, (*path, name), share, quota[name])
+            _check_cluster_file_lent_quota(notes, (*path, name), share, quota[name])
 
 
-def _check_lent(notes: ClusterCheck, path: FieldPath, share: Share, quota: Share) -> None:
+def _check_cluster_file_lent_quota(notes: ClusterCheck, path: FieldPath, share: Share, quota: Share) -> None:
     """Report the first resource that is lent beyond the quota, also in proportion: Kueue refuses the queue."""
     name = str(path[-1])
     pool = notes.spec.node_pools[name]
-    lent, own = amounts_of(share, pool), amounts_of(quota, pool)
+    lent, own = resolve_pool_share_amounts(share, pool), resolve_pool_share_amounts(quota, pool)
     for resource in sorted(lent, key=lambda resource: resource != find_measure(pool)):
         if lent[resource] > own[resource]:
-            field = _find_share_field(resource, share)
+            field = _find_cluster_file_share_field(resource, share)
             notes.report(
                 LEND_OVER_QUOTA,
                 (*path, *field),
@@ -239,7 +250,7 @@ def _check_lent(notes: ClusterCheck, path: FieldPath, share: Share, quota: Share
             return
 
 
-def _check_preemption(notes: ClusterCheck, path: FieldPath, rule: Preemption) -> None:
+def _check_cluster_file_preemption(notes: ClusterCheck, path: FieldPath, rule: Preemption) -> None:
     if rule.borrow_within_cohort != "Never" and rule.reclaim_within_cohort == "Never":
         notes.report(
             PREEMPTION_CONTRADICTS,
@@ -263,7 +274,7 @@ def _check_preemption(notes: ClusterCheck, path: FieldPath, rule: Preemption) ->
         )
 
 
-def _check_queue_names(notes: ClusterCheck) -> None:
+def _check_cluster_file_queue_names(notes: ClusterCheck) -> None:
     seen: dict[str, str] = {}
     for name, team in notes.spec.teams.items():
         queue = team.cluster_queue or name
@@ -283,7 +294,7 @@ _KUEUE_FIELDS = {"cohorts": "cohorts", "multi_kueue": "multiKueue"}
 _KUEUE_TEAM_FIELDS = {"cohort": "cohort", "borrow": "borrow", "lend": "lend", "weight": "weight"}
 
 
-def check_unused_quota_fields(notes: ClusterCheck) -> None:
+def check_quota_fields_unused_without_kueue(notes: ClusterCheck) -> None:
     """Report fields that only Kueue reads, on a cluster where Kueue does not start the runs."""
     said = f"gang is {notes.spec.gang}, so nothing reads this"
     help = "Remove it, or set gang: kueue."

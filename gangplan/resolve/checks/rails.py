@@ -11,13 +11,13 @@ from gangplan.spec.nodes import NodePool
 MOST_PORTS = 64
 
 
-def check_pool_rdma(notes: ClusterCheck) -> None:
+def check_cluster_file_rails(notes: ClusterCheck) -> None:
     """Check the RDMA devices of every pool."""
     for name, pool in notes.spec.node_pools.items():
-        _check_pool(notes, name, pool)
+        _check_cluster_file_pool_rails(notes, name, pool)
 
 
-def _check_pool(notes: ClusterCheck, name: str, pool: NodePool) -> None:
+def _check_cluster_file_pool_rails(notes: ClusterCheck, name: str, pool: NodePool) -> None:
     base: FieldPath = ("nodePools", name, "rdma")
     seen = {pool.gpu.resource: "its GPUs"} if pool.gpu else {}
     for number, rail in enumerate(pool.rails):

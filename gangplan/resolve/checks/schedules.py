@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import ClusterCheck
-from gangplan.resolve.schedule import find_schedule_backend
+from gangplan.resolve.schedule import resolve_schedule_backend
 from gangplan.rules.schedules import SCHEDULE_CLIENT
 from gangplan.workspace import Workspace, suggest_nearest
 
 
-def check_schedules(notes: ClusterCheck, workspace: Workspace) -> None:
+def check_cluster_file_schedules(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that the client image is in the catalog, and that the cluster offers the endpoints."""
     spec = notes.spec
     offered = spec.schedules
-    if offered is None or find_schedule_backend(spec) == "commit":
+    if offered is None or resolve_schedule_backend(spec) == "commit":
         return
     images = workspace.catalog.images if workspace.catalog else {}
     if offered.client is None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from gangplan.findings import FieldPath
 from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.model.quantity import ZERO
-from gangplan.resolve.backstop import caps_of
+from gangplan.resolve.backstop import resolve_team_caps_of_cluster_file
 from gangplan.resolve.checks.notes import ClusterCheck
-from gangplan.resolve.quota import ResourceQuantities, compute_team_shares
-from gangplan.resolve.shares import amounts_of, compute_fraction, compute_pool_capacity, find_measure
-from gangplan.resolve.site import compute_most_by_team, resolve_site_without_sweeps
-from gangplan.resolve.tree import compute_most_by_queue
+from gangplan.resolve.quota import ResourceQuantities, compute_team_quota_shares
+from gangplan.resolve.shares import (
+    compute_fraction_of_pool_amount,
+    compute_pool_capacity,
+    find_measure,
+    resolve_pool_share_amounts,
+)
+from gangplan.resolve.site import compute_team_maximum_by_resource, resolve_site_without_sweeps
+from gangplan.resolve.tree import resolve_queue_maximum_by_flavor
 from gangplan.rules.quotas import (
     HARD_QUOTA_BELOW_QUEUE,
     LEND_OVER_QUOTA,
@@ -22,19 +27,19 @@ from gangplan.spec.queues import Shares
 from gangplan.workspace import Workspace
 
 
-def check_sums(notes: ClusterCheck, workspace: Workspace) -> None:
+def check_cluster_file_quota_sums(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check amounts. All names in the file are known to exist."""
     for pool in notes.spec.node_pools:
         if not notes.spec.overcommit:
-            _check_pool(notes, pool)
-        _check_unused(notes, pool)
-    _check_caps(notes, workspace)
-    _check_lent_shares(notes)
+            _check_cluster_file_pool_quota_sum(notes, pool)
+        _check_cluster_file_unused_capacity(notes, pool)
+    _check_cluster_file_namespace_caps(notes, workspace)
+    _check_cluster_file_lent_shares(notes)
     if notes.spec.gang == "kueue" and notes.spec.limits.team_share < 100:
-        _check_team_share(notes, workspace)
+        _check_cluster_file_team_share(notes, workspace)
 
 
-def _list_quota_holders(notes: ClusterCheck) -> list[tuple[str, str, Shares]]:
+def _list_cluster_file_quota_holders(notes: ClusterCheck) -> list[tuple[str, str, Shares]]:
     """Return what states quotas: a name for messages, the key in the file, the shares; cohorts come first."""
     found: list[tuple[str, str, Shares]] = [
         (f"cohort {name}", "cohorts", cohort.quota) for name, cohort in notes.spec.cohorts.items()
@@ -42,16 +47,16 @@ def _list_quota_holders(notes: ClusterCheck) -> list[tuple[str, str, Shares]]:
     return found + [(name, "teams", team.quota or {}) for name, team in notes.spec.teams.items()]
 
 
-def _check_pool(notes: ClusterCheck, pool: str) -> None:
+def _check_cluster_file_pool_quota_sum(notes: ClusterCheck, pool: str) -> None:
     """Check that the quotas of a pool add up to no more than it has; report the first that exceeds it."""
     node_pool = notes.spec.node_pools[pool]
     whole = compute_pool_capacity(node_pool)
     for resource in _sort_measured_resource_first(whole, find_measure(node_pool)):
         total, parts = ZERO, []
-        for name, kind, shares in _list_quota_holders(notes):
+        for name, kind, shares in _list_cluster_file_quota_holders(notes):
             if pool not in shares:
                 continue
-            amount = amounts_of(shares[pool], node_pool)[resource]
+            amount = resolve_pool_share_amounts(shares[pool], node_pool)[resource]
             total += amount
             parts.append(f"{name} {format_amount(resource, amount)}")
             if total > whole[resource]:
@@ -70,16 +75,16 @@ def _sort_measured_resource_first(amounts: ResourceQuantities, measured: str) ->
     return [measured, *(resource for resource in amounts if resource != measured)]
 
 
-def _check_unused(notes: ClusterCheck, pool: str) -> None:
+def _check_cluster_file_unused_capacity(notes: ClusterCheck, pool: str) -> None:
     """Report capacity that no quota covers: Kueue never uses it, because it hands out quotas, not nodes."""
     node_pool = notes.spec.node_pools[pool]
     if any(team.quota is None for team in notes.spec.teams.values()) or not notes.spec.teams:
         return
     resource = find_measure(node_pool)
     left = compute_pool_capacity(node_pool)[resource]
-    for _, _, shares in _list_quota_holders(notes):
+    for _, _, shares in _list_cluster_file_quota_holders(notes):
         if pool in shares:
-            left -= amounts_of(shares[pool], node_pool)[resource]
+            left -= resolve_pool_share_amounts(shares[pool], node_pool)[resource]
     if left > ZERO:
         notes.report(
             QUOTA_UNUSED,
@@ -90,14 +95,14 @@ def _check_unused(notes: ClusterCheck, pool: str) -> None:
         )
 
 
-def _check_caps(notes: ClusterCheck, workspace: Workspace) -> None:
+def _check_cluster_file_namespace_caps(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that no namespace's cap is below what its queue admits: runs would get no pods (kueue#1403)."""
     if all(team.hard_quota is None for team in notes.spec.teams.values()):
         return
-    most = compute_most_by_team(workspace, notes.cluster.name)
-    shares = compute_team_shares(notes.spec)
+    most = compute_team_maximum_by_resource(workspace, notes.cluster.name)
+    shares = compute_team_quota_shares(notes.spec)
     for name, team in notes.spec.teams.items():
-        for resource, cap in caps_of(notes.spec, team.hard_quota).items():
+        for resource, cap in resolve_team_caps_of_cluster_file(notes.spec, team.hard_quota).items():
             can = most.get(name, {}).get(resource, ZERO)
             if cap >= can:
                 continue
@@ -119,10 +124,10 @@ def _check_caps(notes: ClusterCheck, workspace: Workspace) -> None:
             )
 
 
-def _check_team_share(notes: ClusterCheck, workspace: Workspace) -> None:
+def _check_cluster_file_team_share(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check that no team can hold more of a pool, borrowing included, than the cluster allows one team."""
     site = resolve_site_without_sweeps(workspace, notes.cluster.name)
-    most = compute_most_by_queue(site)
+    most = resolve_queue_maximum_by_flavor(site)
     percent = notes.spec.limits.team_share
     pools = {flavor.name: flavor.pool for flavor in site.flavors}
     for queue in site.queues:
@@ -136,7 +141,7 @@ def _check_team_share(notes: ClusterCheck, workspace: Workspace) -> None:
             pool = notes.spec.node_pools[pools[flavor]]
             whole = compute_pool_capacity(pool)[find_measure(pool)]
             can = amounts[find_measure(pool)]
-            allowed = compute_fraction(whole, percent, 100, find_measure(pool))
+            allowed = compute_fraction_of_pool_amount(whole, percent, 100, find_measure(pool))
             if can > allowed:
                 notes.report(
                     TEAM_SHARE,
@@ -156,14 +161,14 @@ def _find_excessive_quota_field(notes: ClusterCheck, team: str, pool: str, is_qu
     return ("teams", team, field, pool) if shares and pool in shares else ("teams", team, "queue")
 
 
-def _check_lent_shares(notes: ClusterCheck) -> None:
+def _check_cluster_file_lent_shares(notes: ClusterCheck) -> None:
     """Check that a team without a stated quota lends no more than its part of what is left."""
-    shares = compute_team_shares(notes.spec)
+    shares = compute_team_quota_shares(notes.spec)
     for name, team in notes.spec.teams.items():
         for pool, lent in (team.lend or {}).items() if team.quota is None else ():
             resource = find_measure(notes.spec.node_pools[pool])
             most = shares[name][pool][resource]
-            if amounts_of(lent, notes.spec.node_pools[pool])[resource] > most:
+            if resolve_pool_share_amounts(lent, notes.spec.node_pools[pool])[resource] > most:
                 notes.report(
                     LEND_OVER_QUOTA,
                     ("teams", name, "lend", pool),

@@ -8,7 +8,7 @@ from gangplan.rules.specs import PRIORITY_UNKNOWN
 from gangplan.workspace import suggest_nearest
 
 
-def check_teams(notes: ClusterCheck) -> None:
+def check_cluster_file_teams(notes: ClusterCheck) -> None:
     """Check that priorities of teams exist, and that a namespace may have the pods of the largest run."""
     limits = notes.spec.limits
     for name, team in notes.spec.teams.items():

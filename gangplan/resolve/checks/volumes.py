@@ -24,15 +24,17 @@ OF_CLASSES: dict[str, Any] = {"access_mode": "ReadWriteOnce", "size": None, "mos
 _ALIASES = {"fs_type": "fsType", "pod_security": "podSecurity", "access_mode": "accessMode"}
 
 
-def check_offered_volumes(notes: ClusterCheck) -> None:
+def check_cluster_file_offered_volumes(notes: ClusterCheck) -> None:
     """Check every volume that the cluster offers to pods."""
     for name, volume in notes.spec.volumes.items():
-        for field, message, help in _find_volume_mistakes(notes.spec, name, volume):
+        for field, message, help in _find_cluster_file_volume_mistakes(notes.spec, name, volume):
             path: FieldPath = ("volumes", name, field) if field else ("volumes", name)
             notes.report(CLUSTER_VOLUME_WRONG, path, f"volume '{name}' {message}", help, key=not field)
 
 
-def _find_volume_mistakes(cluster: Cluster, name: str, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
+def _find_cluster_file_volume_mistakes(
+    cluster: Cluster, name: str, volume: PodVolume
+) -> Iterator[tuple[str, str, str]]:
     """Yield for each mistake in a volume its field, what is wrong with it, and what to do."""
     if (volume.driver is None) == (volume.storage_class is None):
         told = "neither driver nor storageClass" if volume.driver is None else "both driver and storageClass"
@@ -57,10 +59,12 @@ def _find_volume_mistakes(cluster: Cluster, name: str, volume: PodVolume) -> Ite
                 suggest_nearest(team, cluster.teams),
             )
     if volume.storage_class is not None:
-        yield from _check_volume_storage_class(cluster, volume)
+        yield from _check_cluster_file_volume_storage_class(cluster, volume)
 
 
-def _check_volume_storage_class(cluster: Cluster, volume: PodVolume) -> Iterator[tuple[str, str, str]]:
+def _check_cluster_file_volume_storage_class(
+    cluster: Cluster, volume: PodVolume
+) -> Iterator[tuple[str, str, str]]:
     """Check that the storage class is declared or one of local disks, and that it offers the access mode."""
     local = {pool.local_disk.storage_class for pool in cluster.node_pools.values() if pool.local_disk}
     known = cluster.storage_classes.get(str(volume.storage_class))

@@ -16,7 +16,7 @@ from gangplan.spec.queues import TeamQueue
 from gangplan.workspace import ClusterFile, Workspace
 
 
-def check_worker_clusters(notes: ClusterCheck, workspace: Workspace) -> None:
+def check_cluster_file_worker_clusters(notes: ClusterCheck, workspace: Workspace) -> None:
     """Check the worker clusters."""
     spec = notes.spec
     if spec.multi_kueue is None:
@@ -40,7 +40,7 @@ def check_worker_clusters(notes: ClusterCheck, workspace: Workspace) -> None:
         worker = workspace.clusters.get(name)
         if worker is None:
             continue  # a cluster of another workspace
-        _check_pools(notes, name, worker, path)
+        _check_worker_cluster_pools(notes, name, worker, path)
         for team, queue in spec.teams.items():
             there = worker.spec.teams.get(team)
             if there is None or there.queue != queue.queue:
@@ -53,11 +53,13 @@ def check_worker_clusters(notes: ClusterCheck, workspace: Workspace) -> None:
                     key=True,
                 )
             else:
-                _check_level(notes, name, team, queue, there)
-                _check_local_queues(notes, name, team, queue, there)
+                _check_worker_cluster_pod_security_level(notes, name, team, queue, there)
+                _check_worker_cluster_local_queues(notes, name, team, queue, there)
 
 
-def _check_local_queues(notes: ClusterCheck, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
+def _check_worker_cluster_local_queues(
+    notes: ClusterCheck, name: str, team: str, here: TeamQueue, there: TeamQueue
+) -> None:
     """Check that the worker cluster has the team's LocalQueues: the copy of a run keeps the run's queue."""
     for queue in here.local_queues:
         if queue not in (there.queue, *there.local_queues):
@@ -70,7 +72,9 @@ def _check_local_queues(notes: ClusterCheck, name: str, team: str, here: TeamQue
             )
 
 
-def _check_level(notes: ClusterCheck, name: str, team: str, here: TeamQueue, there: TeamQueue) -> None:
+def _check_worker_cluster_pod_security_level(
+    notes: ClusterCheck, name: str, team: str, here: TeamQueue, there: TeamQueue
+) -> None:
     """Check that the worker cluster's Pod Security level admits the pods, which are created there."""
     levels = [one.pod_security.level if one.pod_security else SECURITY_LEVELS[0] for one in (here, there)]
     if SECURITY_LEVELS.index(levels[0]) > SECURITY_LEVELS.index(levels[1]):
@@ -82,7 +86,7 @@ def _check_level(notes: ClusterCheck, name: str, team: str, here: TeamQueue, the
         )
 
 
-def _check_pools(notes: ClusterCheck, name: str, worker: ClusterFile, path: FieldPath) -> None:
+def _check_worker_cluster_pools(notes: ClusterCheck, name: str, worker: ClusterFile, path: FieldPath) -> None:
     """Check that pools match: a run keeps the node labels, tolerations and topology of this cluster."""
     for pool, here in notes.spec.node_pools.items():
         there = worker.spec.node_pools.get(pool)

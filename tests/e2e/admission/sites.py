@@ -13,7 +13,7 @@ from typing import Any
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
-from gangplan.validate.world import world_of
+from gangplan.validate.world import build_world_of_cluster
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.e2e.admission import mistakes
@@ -193,7 +193,7 @@ def _rendered(
     runs = {run.path: run for run in result.runs}
     standing = [body for path, some in bodies.items() if path not in runs for body in some]
     scene = _scene(name, random, [body for body in standing if body["kind"] in WANTED])
-    scene.groups = list(world_of(name, spec, versions_of(profile), ()).nodes)
+    scene.groups = list(build_world_of_cluster(name, spec, versions_of(profile), ()).nodes)
     by_name = {group.name: group for group in scene.groups}
     for flavor, body in scene.flavors.items():
         label = body["spec"].get("nodeLabels", {}).get("node.example.com/pool", "")

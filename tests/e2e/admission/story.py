@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gangplan.simulate import Simulation, read_workload
-from gangplan.validate.kueue.members import read_quota_setup
+from gangplan.validate.kueue.members import read_quota_setup_of_cluster
 from gangplan.validate.world import World
 
 Object = dict[str, Any]
@@ -120,7 +120,7 @@ def simulated(world: World, runs: Mapping[str, Sequence[Object]], steps: Sequenc
         if (run := read_workload(world, runs[name], name, duration=1e9, arrival=at)) is not None
     ]
     known, found = {run.name for run in asking}, []
-    engine, done = Simulation(read_quota_setup(world), asking), 0
+    engine, done = Simulation(read_quota_setup_of_cluster(world), asking), 0
     for number, step in enumerate(steps):
         if step.run in known:
             if step.ends:

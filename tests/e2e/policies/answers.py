@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gangplan.validate.apiserver.defaulting.apply import build_request_objects
+from gangplan.validate.apiserver.defaulting.apply import build_admission_request_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.lab.client import Client
 
@@ -62,7 +62,7 @@ def drift(versions: SchemaVersions, said: list[list[Object]]) -> list[str]:
         one
         for body, stored in said
         for one in _differences(
-            known(build_request_objects(body, None, versions)[0]),
+            known(build_admission_request_objects(body, None, versions)[0]),
             stored,
             f"{body['kind']}/{body['metadata']['name']}",
         )

@@ -16,12 +16,12 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.policy.export import export_objects
 from gangplan.policy.objects import POLICY_FILE
-from gangplan.resolve.platform import resolve_platform
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.source import load_objects
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
 from gangplan.validate.apiserver.policy.model import PlacedObject
 from gangplan.validate.apiserver.policy.read import read_policy_objects
-from gangplan.validate.versions import versions_of
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import load_workspace
 from tests.e2e.policies.mutations import mutated
 from tests.e2e.policies.server import Server, same, softened
@@ -76,7 +76,7 @@ def ask(
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = workspace(Path(folder), cluster)
         loaded = load_workspace(root)
-        versions = versions_of(resolve_platform(loaded.clusters[cluster]))
+        versions = choose_schema_versions_of(resolve_platform_of_cluster_file(loaded.clusters[cluster]))
         judges = [softened(body) for body in export_objects(loaded, cluster)]
         objects = random_objects(root, cluster)
     spaces = [_regimes(body, index) for index, body in enumerate(objects) if body["kind"] == "Namespace"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gangplan.objects import BINDING_KIND, Body
-from gangplan.packs.cases import PolicyCase, read_policy_cases
+from gangplan.packs.cases import PolicyCase, read_pack_cases
 from gangplan.packs.read import PolicySource
-from gangplan.policy.cases import Suite, build_suites, evaluator_of
-from gangplan.policy.export import applied
+from gangplan.policy.cases import Suite, build_policy_case_evaluator, build_policy_case_suites
+from gangplan.policy.export import name_policy_object_in_cluster
 from gangplan.policy.objects import POLICY_PREFIX
 from gangplan.spec.cluster import Policies
 from gangplan.workspace import load_workspace
@@ -40,8 +40,8 @@ def every(root: Path, trainer: str) -> Iterator[Sent]:
 
     Each has a binding and parameters of its own, which a label distinguishes.
     """
-    for suite in build_suites(load_workspace(root)):
-        for case in read_policy_cases(suite.folder, suite.shown)[0]:
+    for suite in build_policy_case_suites(load_workspace(root)):
+        for case in read_pack_cases(suite.folder, suite.shown)[0]:
             if is_for(case.file.object, trainer):
                 yield _sent(suite, case)
 
@@ -52,7 +52,7 @@ def is_for(body: Body, trainer: str) -> bool:
 
 
 def _sent(suite: Suite, case: PolicyCase) -> Sent:
-    evaluator, reading = evaluator_of(suite, case)
+    evaluator, reading = build_policy_case_evaluator(suite, case)
     tag = f"{case.policy}-{case.name}".lower().replace("_", "-")[-60:].strip("-")
     tag += "-d" if case.denies else "-a"
     sent = copy.deepcopy(case.file.object)
@@ -60,7 +60,11 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
     violations = evaluator.judge([sent])
     judges: list[Body] = []
     for body in (*reading.others, *(one.written.body for one in reading.bindings)):
-        mine = softened(applied(PolicySource(body, None, case.where.file), Policies(), {case.policy}))
+        mine = softened(
+            name_policy_object_in_cluster(
+                PolicySource(body, None, case.where.file), Policies(), {case.policy}
+            )
+        )
         mine["metadata"]["name"] = f"{mine['metadata']['name']}-{tag}"[-200:].lstrip("-.")
         if mine["kind"] == BINDING_KIND:
             mine["spec"]["matchResources"]["objectSelector"]["matchLabels"] = {LABEL: tag[-63:].lstrip("-")}
@@ -78,8 +82,8 @@ def _sent(suite: Suite, case: PolicyCase) -> Sent:
 def policies(root: Path) -> list[Body]:
     """Return every policy of every pack, as it is applied."""
     return [
-        applied(one.source, Policies(), ())
-        for suite in build_suites(load_workspace(root))
+        name_policy_object_in_cluster(one.source, Policies(), ())
+        for suite in build_policy_case_suites(load_workspace(root))
         for one in suite.policies.values()
     ]
 

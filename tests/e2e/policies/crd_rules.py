@@ -12,10 +12,10 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from gangplan.validate.apiserver.crdrules.imported import compile_schema_rules
+from gangplan.validate.apiserver.crdrules.imported import compile_crd_schema_rules
 from gangplan.validate.apiserver.crdrules.registry import reduce_crd
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, find_breaches
-from gangplan.validate.apiserver.defaulting.apply import fill_defaults
+from gangplan.validate.apiserver.crdrules.rules import CompiledRule, find_crd_rule_breaches
+from gangplan.validate.apiserver.defaulting.apply import fill_api_server_defaults
 from gangplan.validate.apiserver.schema import SchemaVersions
 from tests.lab.client import ApiError, Client
 from tests.policy.crd_values import WORDS, node, some
@@ -59,7 +59,9 @@ def kinds(client: Client, objects: list[Object]) -> list[Kind]:
     for body in objects:
         key = body["apiVersion"], body["kind"]
         if key in crds and key not in found:
-            rules = [one for one in compile_schema_rules(crds[key], 34) if one.rule.path[:1] != ("status",)]
+            rules = [
+                one for one in compile_crd_schema_rules(crds[key], 34) if one.rule.path[:1] != ("status",)
+            ]
             if rules:
                 found[key] = Kind(crds[key], rules, body)
     return list(found.values())
@@ -131,8 +133,10 @@ def _one(
     if theirs is None:
         result.lost += 1
         return
-    defaulted = fill_defaults(body, versions)
-    ours = frozenset((_field(one.path), one.message) for one in find_breaches(kind.rules, defaulted, before))
+    defaulted = fill_api_server_defaults(body, versions)
+    ours = frozenset(
+        (_field(one.path), one.message) for one in find_crd_rule_breaches(kind.rules, defaulted, before)
+    )
     result.judged += 1
     result.changes += before is not None
     result.broken += bool(theirs)

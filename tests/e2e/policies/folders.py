@@ -27,9 +27,9 @@ from gangplan.model.crds import CrdFiles
 from gangplan.objects import BINDING_KIND, POLICY_KIND, walk_leaves
 from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.crdrules.registry import read_imported_crds, reduce_crd
-from gangplan.validate.apiserver.defaulting.apply import fill_defaults
+from gangplan.validate.apiserver.defaulting.apply import fill_api_server_defaults
 from gangplan.validate.apiserver.policy.judge import Namespaces, PolicyEvaluator
-from gangplan.validate.apiserver.policy.kinds import guess_plural, read_extra_kinds
+from gangplan.validate.apiserver.policy.kinds import guess_resource_plural_of_kind, read_extra_kinds
 from gangplan.validate.apiserver.policy.model import GITOPS_USER, PlacedObject, User
 from gangplan.validate.apiserver.policy.read import read_policy_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -165,7 +165,9 @@ def ask(client: Client, folder: Folder, versions: SchemaVersions, seed: int, cou
         for body in _questions(folder, random, count):
             _one(server, judge, random.choice(folder.users), (body, None), result)
         for old in there:
-            for _ in range(3 * count if guess_plural(old["kind"]) in named else max(1, count // 2)):
+            for _ in range(
+                3 * count if guess_resource_plural_of_kind(old["kind"]) in named else max(1, count // 2)
+            ):
                 user = random.choice(folder.users)
                 metadata = old["metadata"]
                 # Controllers may have changed it meanwhile.
@@ -239,7 +241,7 @@ def _evaluators(
 ) -> dict[str, Any]:
     """Return the evaluator for each user."""
     reading = read_policy_objects([PlacedObject(softened(body)) for body in (*sound, *params)], versions)
-    held = [fill_defaults(body, versions) for body in reading.others]
+    held = [fill_api_server_defaults(body, versions) for body in reading.others]
     return {
         user.username: PolicyEvaluator(
             versions,
@@ -266,7 +268,7 @@ def _questions(folder: Folder, random: Random, count: int) -> Iterator[Object]:
     named = {name for body in folder.policies for name in _resources(body)}
     number = 0
     for body in (*folder.others, *folder.more, *_builtin()):
-        often = guess_plural(body["kind"]) in named
+        often = guess_resource_plural_of_kind(body["kind"]) in named
         for turn in range(count * 5 if often else count):
             number += 1
             fresh = copy.deepcopy(body) if turn == 0 else _nudged(body, random)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gangplan.policy.export import export_objects
-from gangplan.resolve.platform import resolve_platform
-from gangplan.validate.versions import versions_of
+from gangplan.resolve.platform import resolve_platform_of_cluster_file
+from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import load_workspace
 from tests.e2e import story
 from tests.e2e.policies import ask, broken, case_check, crd_rules
@@ -30,7 +30,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="gangplan-policies-") as folder:
         root = ask.workspace(Path(folder), cluster)
         loaded = load_workspace(root)
-        versions = versions_of(resolve_platform(loaded.clusters[cluster]))
+        versions = choose_schema_versions_of(resolve_platform_of_cluster_file(loaded.clusters[cluster]))
         judges, bodies = export_objects(loaded, cluster), ask.random_objects(root, cluster)
     admission = [body for body in judges if body["apiVersion"].startswith("admissionregistration")]
     mistakes = broken.ask(client, admission, versions, seed, count)

@@ -13,8 +13,12 @@ from typing import Any
 
 from gangplan.cel import types
 from gangplan.cel.errors import CompileError
-from gangplan.validate.apiserver.crdrules.imported import compile_placed_rules
-from gangplan.validate.apiserver.crdrules.rules import CompiledRule, find_breaches, parse_rule_field_path
+from gangplan.validate.apiserver.crdrules.imported import compile_placed_crd_rules
+from gangplan.validate.apiserver.crdrules.rules import (
+    CompiledRule,
+    find_crd_rule_breaches,
+    parse_rule_field_path,
+)
 from gangplan.validate.apiserver.crdrules.schema_gate import ValueEngine
 from gangplan.validate.apiserver.crdrules.structural import LIST_TYPE_KEY, VALIDATIONS_KEY, StructuralSchema
 
@@ -25,28 +29,28 @@ _FIELD_PATH = re.compile(r"(\.[^.\[\]]+|\['([^'\\]|\\.)*'\])+")
 
 def check_schema_rules(schema: StructuralSchema, minor: int) -> Found:
     """Yield the path in the schema and the mistake there. Raises CompileError if a rule does not compile."""
-    for rule, node, place in compile_placed_rules(schema, minor):
-        yield from _check_compiled_rule(rule, node, place, schema)
-    yield from _check_schema_defaults(schema, (), minor)
+    for rule, node, place in compile_placed_crd_rules(schema, minor):
+        yield from _check_compiled_crd_rule(rule, node, place, schema)
+    yield from _check_crd_schema_defaults(schema, (), minor)
 
 
-def _check_compiled_rule(
+def _check_compiled_crd_rule(
     rule: CompiledRule, node: StructuralSchema, place: Place, schema: StructuralSchema
 ) -> Found:
     if rule.program.type != types.BOOL:
         yield (*place, "rule"), "the rule is not true or false"
     if rule.message is not None and rule.message.type != types.STRING:
         yield (*place, "messageExpression"), "the message is not a text"
-    if rule.uses_old and _is_loose(schema, place):
+    if rule.uses_old and _is_crd_path_below_keyless_list(schema, place):
         told = "what was there before is not known below lists without keys"
         yield (*place, "rule"), f"oldSelf cannot be asked here: {told}"
     if rule.rule.optional_old and not rule.uses_old:
         yield (*place, "optionalOldSelf"), "the rule does not ask oldSelf"
-    if rule.rule.field and not _leads_to_schema_field(rule.rule.field, node):
+    if rule.rule.field and not _has_crd_schema_field(rule.rule.field, node):
         yield (*place, "fieldPath"), f"fieldPath {rule.rule.field} leads to no field"
 
 
-def _is_loose(schema: StructuralSchema, place: Place) -> bool:
+def _is_crd_path_below_keyless_list(schema: StructuralSchema, place: Place) -> bool:
     """Return whether a path in the schema is below a list without keys."""
     node: Any = schema
     for step in place:
@@ -58,7 +62,7 @@ def _is_loose(schema: StructuralSchema, place: Place) -> bool:
     return False
 
 
-def _leads_to_schema_field(path: str, node: StructuralSchema) -> bool:
+def _has_crd_schema_field(path: str, node: StructuralSchema) -> bool:
     if not _FIELD_PATH.fullmatch(path):
         return False
     for step in parse_rule_field_path(path):
@@ -70,7 +74,7 @@ def _leads_to_schema_field(path: str, node: StructuralSchema) -> bool:
     return True
 
 
-def _check_schema_defaults(schema: StructuralSchema, at: Place, minor: int) -> Found:
+def _check_crd_schema_defaults(schema: StructuralSchema, at: Place, minor: int) -> Found:
     value = schema.get("default")
     if value is not None:
         place = (*at, "default")
@@ -79,13 +83,13 @@ def _check_schema_defaults(schema: StructuralSchema, at: Place, minor: int) -> F
             yield place, f"the default is not what the field holds: {wrong}"
         else:
             try:
-                rules = [rule for rule, _, _ in compile_placed_rules(schema, minor)]
+                rules = [rule for rule, _, _ in compile_placed_crd_rules(schema, minor)]
             except CompileError:
                 return
-            for breach in find_breaches(rules, value, value)[:1]:
+            for breach in find_crd_rule_breaches(rules, value, value)[:1]:
                 yield place, f"the default breaks a rule: {breach.message}"
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _check_schema_defaults(inner, (*at, "properties", name), minor)
+        yield from _check_crd_schema_defaults(inner, (*at, "properties", name), minor)
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
-            yield from _check_schema_defaults(schema[name], (*at, name), minor)
+            yield from _check_crd_schema_defaults(schema[name], (*at, name), minor)

@@ -84,11 +84,11 @@ def _check_crd_version(version: ReadOnlyBody, at: Place) -> Found:
         if labels and not str(labels).startswith((".spec.", ".status.")):
             yield (*at, "subresources", "scale"), "labelSelectorPath is not a path below .spec or .status"
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        yield from _check_printer_column(column, (*at, "additionalPrinterColumns", index))
-    yield from _check_selectable_fields(version, at)
+        yield from _check_crd_printer_column(column, (*at, "additionalPrinterColumns", index))
+    yield from _check_crd_selectable_fields(version, at)
 
 
-def _check_printer_column(column: ReadOnlyBody, at: Place) -> Found:
+def _check_crd_printer_column(column: ReadOnlyBody, at: Place) -> Found:
     if not column.get("name"):
         yield at, "a column has no name"
     if column.get("type") not in _COLUMNS:
@@ -99,7 +99,7 @@ def _check_printer_column(column: ReadOnlyBody, at: Place) -> Found:
         yield at, "the jsonPath of a column does not begin with a dot"
 
 
-def _check_selectable_fields(version: ReadOnlyBody, at: Place) -> Found:
+def _check_crd_selectable_fields(version: ReadOnlyBody, at: Place) -> Found:
     seen: list[str] = []
     for index, entry in enumerate(version.get("selectableFields") or ()):
         path = str(entry.get("jsonPath") or "")

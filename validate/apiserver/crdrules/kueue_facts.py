@@ -6,14 +6,14 @@ from gangplan.validate.apiserver.crdrules.rule_fact import (
     IMMUTABLE_RULE,
     KUEUE_GROUP,
     RuleFact,
-    build_immutability_facts,
-    build_rule_facts,
+    build_crd_rule_facts,
+    build_immutable_crd_field_facts,
 )
 
 _EFFECTS = "['NoSchedule', 'PreferNoSchedule', 'NoExecute']"
 
 
-def _build_queue_facts() -> list[RuleFact]:
+def _build_queue_crd_rule_facts() -> list[RuleFact]:
     limits = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
     without = "a borrowingLimit needs a cohort to borrow from"
     both = "self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor'"
@@ -23,13 +23,13 @@ def _build_queue_facts() -> list[RuleFact]:
     )
     cohort = "has(self.cohort{0}) || !has(self.resourceGroups) || {1}"
     return [
-        *build_rule_facts(
+        *build_crd_rule_facts(
             f"{KUEUE_GROUP}/v1beta1", "ClusterQueue", "spec", (cohort.format("", limits), without)
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             f"{KUEUE_GROUP}/v1beta2", "ClusterQueue", "spec", (cohort.format("Name", limits), without)
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "ClusterQueue",
             "spec.flavorFungibility",
@@ -38,13 +38,13 @@ def _build_queue_facts() -> list[RuleFact]:
                 "preference only where whenCanBorrow and whenCanPreempt are TryNextFlavor",
             ),
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "ClusterQueue",
             "spec.preemption",
             (borrow, "borrowWithinCohort needs reclaimWithinCohort other than Never"),
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "ClusterQueue Cohort",
             "spec.resourceGroups.[]",
@@ -53,12 +53,12 @@ def _build_queue_facts() -> list[RuleFact]:
                 "every flavor must state all coveredResources, and no others",
             ),
         ),
-        *build_immutability_facts(KUEUE_GROUP, "LocalQueue", "spec.clusterQueue"),
-        *build_immutability_facts(KUEUE_GROUP, "AdmissionCheck", "spec.controllerName"),
+        *build_immutable_crd_field_facts(KUEUE_GROUP, "LocalQueue", "spec.clusterQueue"),
+        *build_immutable_crd_field_facts(KUEUE_GROUP, "AdmissionCheck", "spec.controllerName"),
     ]
 
 
-def _build_flavor_facts() -> list[RuleFact]:
+def _build_flavor_crd_rule_facts() -> list[RuleFact]:
     topology = "!has(oldSelf.topologyName) || "
     same = "has(self.{0}) == has(oldSelf.{0}) && (!has(self.{0}) || self.{0} == oldSelf.{0})"
     fixed = tuple(
@@ -67,7 +67,7 @@ def _build_flavor_facts() -> list[RuleFact]:
     )
     spec = "spec"
     return [
-        *build_rule_facts(
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "ResourceFlavor",
             spec,
@@ -76,27 +76,27 @@ def _build_flavor_facts() -> list[RuleFact]:
                 "topologyName needs at least one node label",
             ),
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "ResourceFlavor",
             spec,
             (topology + IMMUTABLE_RULE, "a flavor with a topologyName cannot change"),
             until="0.16",
         ),
-        *build_rule_facts(KUEUE_GROUP, "ResourceFlavor", spec, *fixed, since="0.17"),
-        *build_rule_facts(
+        *build_crd_rule_facts(KUEUE_GROUP, "ResourceFlavor", spec, *fixed, since="0.17"),
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "ResourceFlavor",
             "spec.nodeTaints",
             (f"!self.exists(t, !(t.effect in {_EFFECTS}))", f"effect must be one of {_EFFECTS}"),
         ),
-        *_build_toleration_facts(),
-        *_build_topology_facts(),
+        *_build_toleration_crd_rule_facts(),
+        *_build_topology_crd_rule_facts(),
     ]
 
 
-def _build_toleration_facts() -> list[RuleFact]:
-    return build_rule_facts(
+def _build_toleration_crd_rule_facts() -> list[RuleFact]:
+    return build_crd_rule_facts(
         KUEUE_GROUP,
         "ResourceFlavor",
         "spec.tolerations",
@@ -120,15 +120,15 @@ def _build_toleration_facts() -> list[RuleFact]:
     )
 
 
-def _build_topology_facts() -> list[RuleFact]:
+def _build_topology_crd_rule_facts() -> list[RuleFact]:
     last = (
         "!self.exists(l, l.nodeLabel == 'kubernetes.io/hostname')"
         " || self[self.size() - 1].nodeLabel == 'kubernetes.io/hostname'"
     )
     unique = "self.all(l, self.exists_one(other, other == l))"
     return [
-        *build_immutability_facts(KUEUE_GROUP, "Topology", "spec.levels"),
-        *build_rule_facts(
+        *build_immutable_crd_field_facts(KUEUE_GROUP, "Topology", "spec.levels"),
+        *build_crd_rule_facts(
             KUEUE_GROUP,
             "Topology",
             "spec.levels",
@@ -138,16 +138,16 @@ def _build_topology_facts() -> list[RuleFact]:
     ]
 
 
-def _build_multi_kueue_facts() -> list[RuleFact]:
+def _build_multi_kueue_crd_rule_facts() -> list[RuleFact]:
     one = "has(self.kubeConfig) != has(self.clusterProfileRef)"
     return [
-        *build_rule_facts(
+        *build_crd_rule_facts(
             f"{KUEUE_GROUP}/v1beta2",
             "MultiKueueCluster",
             "spec.clusterSource",
             (one, "exactly one of kubeConfig and clusterProfileRef"),
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             f"{KUEUE_GROUP}/v1beta2",
             "MultiKueueConfig",
             "spec.clusters",
@@ -157,4 +157,8 @@ def _build_multi_kueue_facts() -> list[RuleFact]:
     ]
 
 
-KUEUE_FACTS = (*_build_queue_facts(), *_build_flavor_facts(), *_build_multi_kueue_facts())
+KUEUE_FACTS = (
+    *_build_queue_crd_rule_facts(),
+    *_build_flavor_crd_rule_facts(),
+    *_build_multi_kueue_crd_rule_facts(),
+)

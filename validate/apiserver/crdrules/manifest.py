@@ -115,7 +115,7 @@ def _find_crd_version_problems(versions: Any) -> Iterator[Problem]:
             yield _build_crd_problem((*path, index, "schema", "openAPIV3Schema"), message)
             return
         root = (*path, index, "schema", "openAPIV3Schema")
-        yield from _find_schema_problems(schema["openAPIV3Schema"], root)
+        yield from _find_crd_schema_problems(schema["openAPIV3Schema"], root)
         for place, message in structure.check_structural_schema(schema["openAPIV3Schema"]):
             yield _build_crd_problem((*root, *place), f"{message} ({_describe_schema_path((*root, *place))})")
     if not any(one["served"] for one in versions):
@@ -123,12 +123,12 @@ def _find_crd_version_problems(versions: Any) -> Iterator[Problem]:
         yield _build_crd_problem(path, "no version is served", help)
 
 
-def _find_schema_problems(schema: Any, path: FieldPath) -> Iterator[Problem]:
+def _find_crd_schema_problems(schema: Any, path: FieldPath) -> Iterator[Problem]:
     """Yield the problems of a schema and of those below it."""
     if not isinstance(schema, dict):
         yield _build_crd_problem(path, f"the schema {_describe_schema_path(path)} is not a mapping")
         return
-    yield from _find_keyword_type_problems(schema, _KEYWORDS, path)
+    yield from _find_crd_keyword_type_problems(schema, _KEYWORDS, path)
     if schema.get("type") not in (None, "", *_TYPES):
         yield _build_crd_problem(
             (*path, "type"), f"the type {_describe_schema_path(path)} is none of {', '.join(_TYPES)}"
@@ -142,21 +142,21 @@ def _find_schema_problems(schema: Any, path: FieldPath) -> Iterator[Problem]:
         if not isinstance(rule, dict) or not rule.get("rule"):
             yield _build_crd_problem(place, f"a rule {_describe_schema_path(path)} has no expression (rule:)")
             return
-        yield from _find_keyword_type_problems(rule, _RULE, place)
+        yield from _find_crd_keyword_type_problems(rule, _RULE, place)
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _find_schema_problems(inner, (*path, "properties", name))
+        yield from _find_crd_schema_problems(inner, (*path, "properties", name))
     for name in ("items", "not"):
         if schema.get(name) is not None:
-            yield from _find_schema_problems(schema[name], (*path, name))
+            yield from _find_crd_schema_problems(schema[name], (*path, name))
     more = schema.get("additionalProperties")
     if more is not None and not isinstance(more, bool):
-        yield from _find_schema_problems(more, (*path, "additionalProperties"))
+        yield from _find_crd_schema_problems(more, (*path, "additionalProperties"))
     for name in ("allOf", "anyOf", "oneOf"):
         for index, inner in enumerate(schema.get(name) or ()):
-            yield from _find_schema_problems(inner, (*path, name, index))
+            yield from _find_crd_schema_problems(inner, (*path, name, index))
 
 
-def _find_keyword_type_problems(
+def _find_crd_keyword_type_problems(
     holder: Mapping[str, Any], kinds: Mapping[str, type], path: FieldPath
 ) -> Iterator[Problem]:
     for name, kind in kinds.items():

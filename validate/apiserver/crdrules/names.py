@@ -10,7 +10,7 @@ _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__sl
 _ALLOWED = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
 
 
-def escape_property_name(name: str) -> str | None:
+def escape_crd_property_name(name: str) -> str | None:
     """Return the identifier of a property, or None for a name that no expression can use.
 
     `a-b` -> `a__dash__b`, `namespace` -> `__namespace__`, `a__b` -> `a__underscores__b`.
@@ -22,9 +22,9 @@ def escape_property_name(name: str) -> str | None:
     return re.sub(r"__|[./-]", lambda found: _ESCAPES[found[0]], name)
 
 
-def list_property_spellings(name: str) -> tuple[str, ...]:
+def list_crd_property_spellings(name: str) -> tuple[str, ...]:
     """Return every identifier that reads a property: after a dot, a reserved word may stay unescaped."""
-    identifier = escape_property_name(name)
+    identifier = escape_crd_property_name(name)
     if identifier is None:
         return (name,)
     return (identifier, name) if name in CEL_RESERVED_WORDS else (identifier,)

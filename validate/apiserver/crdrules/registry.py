@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.cel.errors import CompileError
 from gangplan.model.crds import CrdFiles, read_crd
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.crdrules.imported import compile_schema_rules
+from gangplan.validate.apiserver.crdrules.imported import compile_crd_schema_rules
 from gangplan.validate.apiserver.crdrules.rules import CompiledRule
 from gangplan.validate.apiserver.crdrules.schema_gate import ImportedEngine
 
@@ -67,7 +67,7 @@ class ImportedCrds:
         key = api_version, kind, minor
         if key not in self._rules:
             try:
-                self._rules[key] = compile_schema_rules(schema, minor)
+                self._rules[key] = compile_crd_schema_rules(schema, minor)
             except CompileError:
                 self._rules[key] = ()
         return self._rules[key]
@@ -94,7 +94,7 @@ def reduce_crd(crd: dict[str, Any]) -> dict[str, Any]:
         "kind": spec["names"]["kind"],
         "plural": spec["names"]["plural"],
         "scope": spec["scope"],
-        "versions": {name: _remove_schema_prose(schema) for name, schema in sorted(served.items())},
+        "versions": {name: _remove_crd_schema_prose(schema) for name, schema in sorted(served.items())},
         "withStatus": sorted(
             one["name"]
             for one in spec["versions"]
@@ -103,19 +103,19 @@ def reduce_crd(crd: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _remove_schema_prose(schema: Any, names: bool = False) -> Any:
+def _remove_crd_schema_prose(schema: Any, names: bool = False) -> Any:
     """Return the schema without prose; values are unchanged.
 
     `names` marks mappings whose keys are names of fields.
     """
     if isinstance(schema, list):
-        return [_remove_schema_prose(one) for one in schema]
+        return [_remove_crd_schema_prose(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     return {
         key: value
         if key in ("default", "enum") and not names
-        else _remove_schema_prose(value, names=key == "properties" and not names)
+        else _remove_crd_schema_prose(value, names=key == "properties" and not names)
         for key, value in sorted(schema.items())
         if names or key not in ("description", "example", "externalDocs")
     }

@@ -20,7 +20,7 @@ class RuleFact:
     until: str = "99"
 
 
-def build_rule_facts(
+def build_crd_rule_facts(
     group: str, kinds: str, path: str, *rules: tuple[str, str], since: str = "0", until: str = "99"
 ) -> list[RuleFact]:
     """Return the facts of one path: (expression, message) each."""
@@ -29,7 +29,7 @@ def build_rule_facts(
     return [RuleFact(names, CrdRule(steps, text, message), since, until) for text, message in rules]
 
 
-def build_immutability_facts(
+def build_immutable_crd_field_facts(
     group: str, kinds: str, *paths: str, since: str = "0", until: str = "99"
 ) -> list[RuleFact]:
     """Return the facts of fields that keep the value that they were created with."""
@@ -37,5 +37,5 @@ def build_immutability_facts(
     return [
         fact
         for path in paths
-        for fact in build_rule_facts(group, kinds, path, rule, since=since, until=until)
+        for fact in build_crd_rule_facts(group, kinds, path, rule, since=since, until=until)
     ]

@@ -24,11 +24,11 @@ from gangplan.findings import FieldPath
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.crdrules.structural import (
     StructuralSchema,
-    align_old_value,
-    convert_to_cel,
-    has_same_keys,
+    align_old_crd_value,
+    convert_crd_value_to_cel,
+    has_same_list_map_keys,
 )
-from gangplan.validate.memo import digest_plain_data
+from gangplan.validate.memo import digest_memo_key
 
 # How many values one rule remembers that satisfy it; and after how many more misses than hits it stops
 # looking them up: a whole spec hardly ever comes again.
@@ -100,7 +100,7 @@ class Breach:
     reason: str = ""
 
 
-def compile_rule(
+def compile_crd_rule(
     rule: CrdRule,
     minor: int,
     self_type: Type = types.DYN,
@@ -126,7 +126,7 @@ def compile_rule(
     return CompiledRule(rule, program, message, uses_old, schema, not rule.path)
 
 
-def find_breaches(
+def find_crd_rule_breaches(
     rules: Sequence[CompiledRule], body: Any, old: Any = None, only_transitions: bool = False
 ) -> list[Breach]:
     """Return the rules that an object breaks, in their order; with `old` also those about a change.
@@ -164,7 +164,7 @@ def _iterate_rule_places(
         keys = [key for key in step[1:-1].split(",") if key]
         before = old if isinstance(old, list) and keys else []
         for index, item in enumerate(value if isinstance(value, list) else ()):
-            was = next((one for one in before if has_same_keys(one, item, keys)), None)
+            was = next((one for one in before if has_same_list_map_keys(one, item, keys)), None)
             yield from _iterate_rule_places(item, was, rest, (*path, index))
     elif isinstance(value, dict):
         names = list(value) if step == "{}" else [step] if step in value else []
@@ -178,12 +178,12 @@ def _evaluate_crd_rule(
 ) -> tuple[Breach | None, int]:
     """Return the breach of a rule at one place (None if there is none), and what the evaluation cost."""
     rule = compiled.rule
-    key = digest_plain_data(value) if old is None and compiled.kept.luck > 0 else None
+    key = digest_memo_key(value) if old is None and compiled.kept.luck > 0 else None
     known = compiled.kept.cost(key) if key is not None else None
     if known is not None and known <= left:
         return None, known
     try:
-        activation = _build_cel_activation(compiled, value, old)
+        activation = _build_crd_rule_activation(compiled, value, old)
         result, cost = compiled.program.measure(activation, PER_CALL)
     except BudgetError:
         said = f"{_TOO_DEAR} {rule.message.strip() or rule.text.strip()}"
@@ -197,22 +197,22 @@ def _evaluate_crd_rule(
         if key is not None:
             compiled.kept.add(key, cost)
         return None, cost
-    message = _format_rule_message(compiled, activation)
+    message = _format_crd_rule_message(compiled, activation)
     return Breach((*path, *parse_rule_field_path(rule.field)), message, rule, rule.reason), cost
 
 
-def _build_cel_activation(compiled: CompiledRule, value: Any, old: Any) -> dict[str, Any]:
+def _build_crd_rule_activation(compiled: CompiledRule, value: Any, old: Any) -> dict[str, Any]:
     schema = compiled.schema
     if schema is not None:
-        old = align_old_value(old, value, schema) if old is not None else None
-        value = convert_to_cel(value, schema, compiled.is_root)
-        old = convert_to_cel(old, schema, compiled.is_root) if old is not None else None
+        old = align_old_crd_value(old, value, schema) if old is not None else None
+        value = convert_crd_value_to_cel(value, schema, compiled.is_root)
+        old = convert_crd_value_to_cel(old, schema, compiled.is_root) if old is not None else None
     if compiled.rule.optional_old:
         return {"self": value, "oldSelf": OPTIONAL_NONE if old is None else Optional(True, old)}
     return {"self": value, "oldSelf": old}
 
 
-def _format_rule_message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
+def _format_crd_rule_message(compiled: CompiledRule, activation: dict[str, Any]) -> str:
     """Return the message of a rule: its messageExpression, its message, or the rule itself."""
     if compiled.message is not None:
         try:

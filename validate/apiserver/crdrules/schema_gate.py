@@ -20,10 +20,10 @@ from gangplan.validate.apiserver.crdrules.structural import (
     LIST_TYPE_KEY,
     StructuralSchema,
 )
-from gangplan.validate.apiserver.defaulting.paths import copy_manifest
-from gangplan.validate.apiserver.defaulting.structural import fill_object
+from gangplan.validate.apiserver.defaulting.paths import copy_object_for_defaulting
+from gangplan.validate.apiserver.defaulting.structural import fill_structural_object_defaults
 from gangplan.validate.apiserver.schema import CompiledSchema
-from gangplan.validate.apiserver.schema_lists import find_keyed_lists
+from gangplan.validate.apiserver.schema_lists import find_keyed_lists_in_schema
 from gangplan.validate.apiserver.schema_messages import format_options
 from gangplan.validate.problems import Problem
 
@@ -79,14 +79,14 @@ class ImportedEngine(CompiledSchema):
     def __init__(self, schema: dict[str, Any], minor: int, has_status: bool = False) -> None:
         import jsonschema_rs  # 20 ms: only a command that validates pays for it
 
-        self.schema = json_schema(schema, minor)
+        self.schema = convert_crd_schema_to_json_schema(schema, minor)
         self._has_status = has_status
         self._structural = schema
         checks = {name: check for name, (_, check) in CRD_FORMATS.items()}
         self._validator = jsonschema_rs.Draft202012Validator(
             self.schema, formats=checks, validate_formats=True, keywords={"pattern": _Pattern}
         )
-        self._keyed = find_keyed_lists(self.schema, {}, {})
+        self._keyed = find_keyed_lists_in_schema(self.schema, {}, {})
 
     def accepts(self, body: dict[str, Any], is_shown: bool = False) -> bool:
         """Return whether an object with its defaults has no problems.
@@ -98,18 +98,18 @@ class ImportedEngine(CompiledSchema):
     def problems(self, body: dict[str, Any]) -> list[Problem]:
         """Return all problems of an object with its defaults, in the order of the path."""
         found = super().problems(self._filled(body))
-        return [one for one in found if not (self._has_status and _is_dropped(one))]
+        return [one for one in found if not (self._has_status and _is_dropped_status_problem(one))]
 
     def _filled(self, body: dict[str, Any]) -> dict[str, Any]:
-        filled: dict[str, Any] = copy_manifest(body)
-        fill_object(filled, self._structural)
+        filled: dict[str, Any] = copy_object_for_defaulting(body)
+        fill_structural_object_defaults(filled, self._structural)
         return filled
 
     def _other_minor(self, problem: Problem, schema_path: list[str | int]) -> Problem:
         return problem
 
 
-def _is_dropped(problem: Problem) -> bool:
+def _is_dropped_status_problem(problem: Problem) -> bool:
     """Return whether a problem is about a status that a server drops.
 
     The server still refuses unknown fields in it.
@@ -125,7 +125,7 @@ class ValueEngine:
 
         checks = {name: check for name, (_, check) in CRD_FORMATS.items()}
         self._validator = jsonschema_rs.Draft202012Validator(
-            json_schema(schema, minor, False),
+            convert_crd_schema_to_json_schema(schema, minor, False),
             formats=checks,
             validate_formats=True,
             keywords={"pattern": _Pattern},
@@ -152,11 +152,14 @@ class _Pattern:
             raise ValueError("the text does not match")
 
 
-def json_schema(schema: StructuralSchema, minor: int, is_root: bool = True) -> dict[str, Any]:
+def convert_crd_schema_to_json_schema(
+    schema: StructuralSchema, minor: int, is_root: bool = True
+) -> dict[str, Any]:
     """Return a structural schema as JSON Schema that refuses unknown fields."""
-    out = _convert_value_constraints(schema, minor)
+    out = _convert_crd_value_constraints(schema, minor)
     properties = {
-        name: json_schema(inner, minor, False) for name, inner in (schema.get("properties") or {}).items()
+        name: convert_crd_schema_to_json_schema(inner, minor, False)
+        for name, inner in (schema.get("properties") or {}).items()
     }
     is_open = schema.get(PRESERVE) or schema.get(EMBEDDED_KEY)
     if is_root or schema.get(EMBEDDED_KEY):
@@ -165,11 +168,11 @@ def json_schema(schema: StructuralSchema, minor: int, is_root: bool = True) -> d
         out["properties"] = properties
     more = schema.get("additionalProperties")
     if isinstance(more, dict):
-        out["additionalProperties"] = json_schema(more, minor, False)
+        out["additionalProperties"] = convert_crd_schema_to_json_schema(more, minor, False)
     elif schema.get("type") == "object" and not is_open and more is not True:
         out["additionalProperties"] = False
     if isinstance(schema.get("items"), dict):
-        out["items"] = json_schema(schema["items"], minor, False)
+        out["items"] = convert_crd_schema_to_json_schema(schema["items"], minor, False)
     if schema.get(INT_OR_STRING_KEY):
         out["type"] = ["integer", "string"]
     if schema.get("type") == "integer" or schema.get(INT_OR_STRING_KEY):
@@ -186,7 +189,7 @@ def json_schema(schema: StructuralSchema, minor: int, is_root: bool = True) -> d
     return out
 
 
-def _convert_value_constraints(schema: StructuralSchema, minor: int) -> dict[str, Any]:
+def _convert_crd_value_constraints(schema: StructuralSchema, minor: int) -> dict[str, Any]:
     """Return what a schema requires of values, apart from their fields and entries."""
     out: dict[str, Any] = {key: schema[key] for key in _KEPT if key in schema}
     for name in ("exclusiveMinimum", "exclusiveMaximum"):  # flags in OpenAPI 3.0
@@ -194,7 +197,7 @@ def _convert_value_constraints(schema: StructuralSchema, minor: int) -> dict[str
         bound = name.removeprefix("exclusive").lower()
         if flag is True and bound in out:
             out[name] = out.pop(bound)
-    rules = list(_iterate_schema_conditions(schema, minor))
+    rules = list(_iterate_crd_schema_conditions(schema, minor))
     # A server does not check formats of numbers: it accepts 2147483648 as an int32.
     format = find_format_name(str(schema.get("format") or ""), minor)
     if format is not None and schema.get("type") in (None, "string"):
@@ -206,35 +209,35 @@ def _convert_value_constraints(schema: StructuralSchema, minor: int) -> dict[str
     return out
 
 
-def _iterate_schema_conditions(schema: StructuralSchema, minor: int) -> Iterator[dict[str, Any]]:
+def _iterate_crd_schema_conditions(schema: StructuralSchema, minor: int) -> Iterator[dict[str, Any]]:
     """Yield the conditions of allOf, anyOf, oneOf and not, each with its description."""
     for part in schema.get("allOf") or ():
         if part.get("anyOf") != _EITHER or len(part) > 1:
-            yield _convert_nested_schema(part, minor)
+            yield _convert_nested_crd_schema(part, minor)
     for name, words in (("anyOf", "at least one"), ("oneOf", "exactly one")):
         parts = schema.get(name)
         if parts and parts != _EITHER:
-            says = f"{words} of these must hold: {format_options(map(_describe_schema_condition, parts))}"
-            yield {"x-says": says, name: [_convert_nested_schema(part, minor) for part in parts]}
+            says = f"{words} of these must hold: {format_options(map(_describe_crd_schema_condition, parts))}"
+            yield {"x-says": says, name: [_convert_nested_crd_schema(part, minor) for part in parts]}
     if schema.get("not"):
-        says = f"this must not hold: {_describe_schema_condition(schema['not'])}"
-        yield {"x-says": says, "not": _convert_nested_schema(schema["not"], minor)}
+        says = f"this must not hold: {_describe_crd_schema_condition(schema['not'])}"
+        yield {"x-says": says, "not": _convert_nested_crd_schema(schema["not"], minor)}
 
 
-def _convert_nested_schema(schema: StructuralSchema, minor: int) -> dict[str, Any]:
+def _convert_nested_crd_schema(schema: StructuralSchema, minor: int) -> dict[str, Any]:
     """Return a schema within allOf, anyOf, oneOf or not: it adds conditions and makes no field unknown."""
-    out = _convert_value_constraints(schema, minor)
+    out = _convert_crd_value_constraints(schema, minor)
     if schema.get("properties"):
         out["properties"] = {
-            name: _convert_nested_schema(inner, minor) for name, inner in schema["properties"].items()
+            name: _convert_nested_crd_schema(inner, minor) for name, inner in schema["properties"].items()
         }
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
-            out[name] = _convert_nested_schema(schema[name], minor)
+            out[name] = _convert_nested_crd_schema(schema[name], minor)
     return out
 
 
-def _describe_schema_condition(schema: StructuralSchema) -> str:
+def _describe_crd_schema_condition(schema: StructuralSchema) -> str:
     """Describe a condition briefly."""
     if set(schema) == {"required"}:
         return " and ".join(schema["required"]) + (" is set" if len(schema["required"]) == 1 else " are set")

@@ -36,15 +36,15 @@ _REASONS = ("FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "F
 
 def check_structural_schema(schema: StructuralSchema) -> Found:
     """Yield what a server refuses in the schema of a version: the path in it, and the mistake there."""
-    yield from _check_schema_structure(schema, (), "root")
-    yield from _check_openapi_schema(schema, (), is_root=True)
-    yield from _check_condition_fields(schema, schema, ())
+    yield from _check_crd_schema_structure(schema, (), "root")
+    yield from _check_crd_openapi_schema(schema, (), is_root=True)
+    yield from _check_crd_condition_fields(schema, schema, ())
 
 
 # --- structural ------------------------------------------------------------------------------------------
 
 
-def _check_schema_structure(schema: StructuralSchema, at: Place, level: str) -> Found:
+def _check_crd_schema_structure(schema: StructuralSchema, at: Place, level: str) -> Found:
     kind = schema.get("type") or ""
     is_either, is_open, is_embedded = (
         bool(schema.get(name)) for name in (INT_OR_STRING_KEY, PRESERVE, EMBEDDED_KEY)
@@ -65,17 +65,17 @@ def _check_schema_structure(schema: StructuralSchema, at: Place, level: str) -> 
     if is_embedded and not is_open and not schema.get("properties"):
         yield at, f"{EMBEDDED_KEY} needs properties, or {PRESERVE}: true"
     if level == "root" or is_embedded:
-        yield from _check_identity_fields(schema, at, level)
-    yield from _check_value_conditions(
+        yield from _check_crd_identity_fields(schema, at, level)
+    yield from _check_crd_value_conditions(
         schema, at, schema.get("anyOf") == _EITHER, _begins_with_int_or_string(schema)
     )
     for name, inner in (schema.get("properties") or {}).items():
         if not (name == "metadata" and level == "root"):
-            yield from _check_schema_structure(inner, (*at, "properties", name), "field")
+            yield from _check_crd_schema_structure(inner, (*at, "properties", name), "field")
     if isinstance(schema.get("items"), dict):
-        yield from _check_schema_structure(schema["items"], (*at, "items"), "item")
+        yield from _check_crd_schema_structure(schema["items"], (*at, "items"), "item")
     if isinstance(more, dict):
-        yield from _check_schema_structure(more, (*at, "additionalProperties"), "field")
+        yield from _check_crd_schema_structure(more, (*at, "additionalProperties"), "field")
 
 
 def _begins_with_int_or_string(schema: StructuralSchema) -> bool:
@@ -83,7 +83,7 @@ def _begins_with_int_or_string(schema: StructuralSchema) -> bool:
     return bool(parts[0].get("anyOf") == _EITHER)
 
 
-def _check_identity_fields(schema: StructuralSchema, at: Place, level: str) -> Found:
+def _check_crd_identity_fields(schema: StructuralSchema, at: Place, level: str) -> Found:
     """Check what a schema requires of apiVersion, kind and metadata."""
     fields: dict[str, Any] = schema.get("properties") or {}
     for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
@@ -98,7 +98,9 @@ def _check_identity_fields(schema: StructuralSchema, at: Place, level: str) -> F
         yield (*at, "properties", "metadata"), "of metadata, only name and generateName may be restricted"
 
 
-def _check_value_conditions(schema: StructuralSchema, at: Place, skips_any: bool, skips_first: bool) -> Found:
+def _check_crd_value_conditions(
+    schema: StructuralSchema, at: Place, skips_any: bool, skips_first: bool
+) -> Found:
     """Check conditions, and whether their patterns are valid."""
     pattern = schema.get("pattern")
     if pattern:
@@ -109,13 +111,13 @@ def _check_value_conditions(schema: StructuralSchema, at: Place, skips_any: bool
     for name in _NESTED:
         for index, part in enumerate(schema.get(name) or () if not (name == "anyOf" and skips_any) else ()):
             is_first = name == "allOf" and index == 0 and skips_first
-            yield from _check_nested_schema(part, (*at, name, index), is_first)
+            yield from _check_nested_crd_schema(part, (*at, name, index), is_first)
     if isinstance(schema.get("not"), dict):
-        yield from _check_nested_schema(schema["not"], (*at, "not"))
+        yield from _check_nested_crd_schema(schema["not"], (*at, "not"))
 
 
-def _check_nested_schema(part: StructuralSchema, at: Place, skips_any: bool = False) -> Found:
-    yield from _check_value_conditions(part, at, skips_any, False)
+def _check_nested_crd_schema(part: StructuralSchema, at: Place, skips_any: bool = False) -> Found:
+    yield from _check_crd_value_conditions(part, at, skips_any, False)
     for name in _STRUCTURE:
         if part.get(name) not in (None, False, "", [], {}) or (name == "default" and name in part):
             yield (
@@ -123,28 +125,28 @@ def _check_nested_schema(part: StructuralSchema, at: Place, skips_any: bool = Fa
                 f"{name} is not allowed in {_find_enclosing_keyword(at)}: the schema would not be structural",
             )
     for name, inner in (part.get("properties") or {}).items():
-        yield from _check_nested_schema(inner, (*at, "properties", name))
+        yield from _check_nested_crd_schema(inner, (*at, "properties", name))
         if name == "metadata":
             yield (*at, "properties", name), f"metadata is not allowed in {_find_enclosing_keyword(at)}"
     if isinstance(part.get("items"), dict):
-        yield from _check_nested_schema(part["items"], (*at, "items"))
+        yield from _check_nested_crd_schema(part["items"], (*at, "items"))
 
 
 def _find_enclosing_keyword(at: Place) -> str:
     return str(next(step for step in reversed(at) if step in (*_NESTED, "not")))
 
 
-def _check_condition_fields(part: StructuralSchema, whole: StructuralSchema, at: Place) -> Found:
+def _check_crd_condition_fields(part: StructuralSchema, whole: StructuralSchema, at: Place) -> Found:
     """Check fields that conditions at the top name and the object does not have; servers look no deeper."""
     for name in _NESTED:
         for index, one in enumerate(part.get(name) or ()):
-            yield from _check_declared_fields(one, whole, (*at, name, index))
+            yield from _check_crd_declared_fields(one, whole, (*at, name, index))
     if isinstance(part.get("not"), dict):
-        yield from _check_declared_fields(part["not"], whole, (*at, "not"))
+        yield from _check_crd_declared_fields(part["not"], whole, (*at, "not"))
 
 
-def _check_declared_fields(part: StructuralSchema, whole: StructuralSchema, at: Place) -> Found:
-    yield from _check_condition_fields(part, whole, at)
+def _check_crd_declared_fields(part: StructuralSchema, whole: StructuralSchema, at: Place) -> Found:
+    yield from _check_crd_condition_fields(part, whole, at)
     fields = whole.get("properties") or {}
     for name, inner in (part.get("properties") or {}).items():
         if name not in fields:
@@ -153,10 +155,10 @@ def _check_declared_fields(part: StructuralSchema, whole: StructuralSchema, at: 
                 f"no field {name} is declared outside of {_find_enclosing_keyword(at)}",
             )
         else:
-            yield from _check_declared_fields(inner, fields[name], (*at, "properties", name))
+            yield from _check_crd_declared_fields(inner, fields[name], (*at, "properties", name))
     if isinstance(part.get("items"), dict):
         if isinstance(whole.get("items"), dict):
-            yield from _check_declared_fields(part["items"], whole["items"], (*at, "items"))
+            yield from _check_crd_declared_fields(part["items"], whole["items"], (*at, "items"))
         else:
             yield (*at, "items"), f"no items are declared outside of {_find_enclosing_keyword(at)}"
 
@@ -164,7 +166,7 @@ def _check_declared_fields(part: StructuralSchema, whole: StructuralSchema, at: 
 # --- what is more than a structure -----------------------------------------------------------------------
 
 
-def _check_openapi_schema(
+def _check_crd_openapi_schema(
     schema: StructuralSchema, at: Place, is_root: bool = False, no_default: bool = False
 ) -> Found:
     for name in _UNSUPPORTED:
@@ -181,20 +183,20 @@ def _check_openapi_schema(
         yield (*at, "additionalProperties"), "a mapping has properties or additionalProperties, not both"
     if schema.get(PRESERVE) is False:
         yield (*at, PRESERVE), "it is true, or not there"
-    yield from _check_list_types(schema, at)
-    yield from _check_validation_rules(schema, at)
+    yield from _check_crd_list_types(schema, at)
+    yield from _check_crd_validation_rules(schema, at)
     for name, inner in (schema.get("properties") or {}).items():
         of_server = is_root and name in ("metadata", "apiVersion", "kind")
-        yield from _check_openapi_schema(inner, (*at, "properties", name), False, no_default or of_server)
+        yield from _check_crd_openapi_schema(inner, (*at, "properties", name), False, no_default or of_server)
     for name in ("items", "additionalProperties", "not"):
         if isinstance(schema.get(name), dict):
-            yield from _check_openapi_schema(schema[name], (*at, name), False, no_default)
+            yield from _check_crd_openapi_schema(schema[name], (*at, name), False, no_default)
     for name in _NESTED:
         for index, part in enumerate(schema.get(name) or ()):
-            yield from _check_openapi_schema(part, (*at, name, index), False, no_default)
+            yield from _check_crd_openapi_schema(part, (*at, name, index), False, no_default)
 
 
-def _check_list_types(schema: StructuralSchema, at: Place) -> Found:
+def _check_crd_list_types(schema: StructuralSchema, at: Place) -> Found:
     kind, of_map, of_list = schema.get("type"), schema.get(MAP_TYPE), schema.get(LIST_TYPE_KEY)
     if of_map is not None and (kind != "object" or of_map not in ("atomic", "granular")):
         yield (*at, MAP_TYPE), "it is atomic or granular, and the type is object"
@@ -215,10 +217,10 @@ def _check_list_types(schema: StructuralSchema, at: Place) -> Found:
         if is_open or (items.get("type") == "array" and items.get(LIST_TYPE_KEY, "atomic") != "atomic"):
             yield (*at, "items"), "entries of a set are scalars or atomic"
     if of_list == "map":
-        yield from _check_list_map_keys(items, keys, at)
+        yield from _check_crd_list_map_keys(items, keys, at)
 
 
-def _check_list_map_keys(items: StructuralSchema, keys: list[Any], at: Place) -> Found:
+def _check_crd_list_map_keys(items: StructuralSchema, keys: list[Any], at: Place) -> Found:
     if not keys:
         yield at, f"a list of type map needs {LIST_MAP_KEYS}"
     if items.get("type") != "object":
@@ -235,7 +237,7 @@ def _check_list_map_keys(items: StructuralSchema, keys: list[Any], at: Place) ->
             yield (*at, "items", "properties", key), f"the key {key} must be required or have a default"
 
 
-def _check_validation_rules(schema: StructuralSchema, at: Place) -> Found:
+def _check_crd_validation_rules(schema: StructuralSchema, at: Place) -> Found:
     for index, rule in enumerate(schema.get(VALIDATIONS_KEY) or ()):
         place = (*at, VALIDATIONS_KEY, index)
         text, message = str(rule.get("rule") or ""), str(rule.get("message") or "")

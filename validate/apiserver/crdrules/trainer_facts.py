@@ -9,8 +9,8 @@ from gangplan.validate.apiserver.crdrules.rule_fact import (
     JOBSET_GROUP,
     TRAINER_GROUP,
     RuleFact,
-    build_immutability_facts,
-    build_rule_facts,
+    build_crd_rule_facts,
+    build_immutable_crd_field_facts,
 )
 
 _RUNTIMES = " ".join(RUNTIME_KINDS)
@@ -39,7 +39,7 @@ def _build_at_most_one_rule(names: Iterable[str]) -> str:
     return " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in names) + " <= 1"
 
 
-def _build_train_job_facts() -> list[RuleFact]:
+def _build_train_job_crd_rule_facts() -> list[RuleFact]:
     spec = tuple(f"spec.{name}" for name in ("initializer", "trainer", "activeDeadlineSeconds"))
     patched = (
         "containers",
@@ -52,33 +52,33 @@ def _build_train_job_facts() -> list[RuleFact]:
     managers = f"['{TRAINJOB.manager}', 'kueue.x-k8s.io/multikueue']"
     label = r"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
     return [
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP,
             TRAINJOB.kind,
             "",
             (label, "metadata.name starts with a letter and holds lower-case letters, digits and '-'"),
             ("self.metadata.name.size() < 64", "metadata.name has at most 63 characters"),
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP,
             TRAINJOB.kind,
             "spec.managedBy",
             (f"self in {managers}", f"must be one of {managers}"),
         ),
-        *build_immutability_facts(TRAINER_GROUP, TRAINJOB.kind, "spec.managedBy", "spec.runtimeRef"),
-        *build_immutability_facts(
+        *build_immutable_crd_field_facts(TRAINER_GROUP, TRAINJOB.kind, "spec.managedBy", "spec.runtimeRef"),
+        *build_immutable_crd_field_facts(
             TRAINER_GROUP, TRAINJOB.kind, *spec, "spec.runtimePatches.[manager].manager", since="2.2"
         ),
-        *build_immutability_facts(
+        *build_immutable_crd_field_facts(
             TRAINER_GROUP, TRAINJOB.kind, *(f"{_PATCHED}.{name}" for name in patched), since="2.2"
         ),
-        *build_immutability_facts(
+        *build_immutable_crd_field_facts(
             TRAINER_GROUP, TRAINJOB.kind, f"{_PATCHED}.terminationGracePeriodSeconds", since="2.3"
         ),
         *(
             fact
             for name in ("dataset", "model")
-            for fact in build_rule_facts(
+            for fact in build_crd_rule_facts(
                 TRAINER_GROUP,
                 TRAINJOB.kind,
                 f"spec.initializer.{name}.storageUri",
@@ -89,7 +89,7 @@ def _build_train_job_facts() -> list[RuleFact]:
     ]
 
 
-def _build_jobset_facts() -> list[RuleFact]:
+def _build_jobset_crd_rule_facts() -> list[RuleFact]:
     """Return the rules that JobSets and the templates of runtimes share."""
     found: list[RuleFact] = []
     message = "startupPolicy InOrder and dependsOn exclude each other"
@@ -97,48 +97,48 @@ def _build_jobset_facts() -> list[RuleFact]:
         (JOBSET_GROUP, "JobSet", "spec", "0.11"),
         (TRAINER_GROUP, _RUNTIMES, "spec.template.spec", "2.2"),
     ):
-        found += build_rule_facts(group, kinds, base, (_EXCLUSIVE, message))
-        found += build_immutability_facts(group, kinds, *(f"{base}.{name}" for name in _JOBSET_FIXED))
-        found += build_immutability_facts(group, kinds, f"{base}.volumeClaimPolicies", since=since)
-        found += build_rule_facts(group, kinds, f"{base}.volumeClaimPolicies.[]", _CLAIMS, since=since)
+        found += build_crd_rule_facts(group, kinds, base, (_EXCLUSIVE, message))
+        found += build_immutable_crd_field_facts(group, kinds, *(f"{base}.{name}" for name in _JOBSET_FIXED))
+        found += build_immutable_crd_field_facts(group, kinds, f"{base}.volumeClaimPolicies", since=since)
+        found += build_crd_rule_facts(group, kinds, f"{base}.volumeClaimPolicies.[]", _CLAIMS, since=since)
     return found
 
 
-def _build_runtime_facts() -> list[RuleFact]:
+def _build_runtime_crd_rule_facts() -> list[RuleFact]:
     policy, only_one = "spec.mlPolicy", "only one of torch, mpi, jax, xgboost, flux"
     elastic = "!has(self.numNodes) || !has(self.torch) || !has(self.torch.elasticPolicy)"
     words = "type(self) == string ? self in ['auto', 'cpu', 'gpu'] : self > 0"
     targets = "spec.mlPolicy.torch.envInjection.targets.[jobName].containerNames"
     kinds = _RUNTIMES
     return [
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP, kinds, policy, (_build_at_most_one_rule(_POLICIES[:2]), only_one), until="2.1"
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP, kinds, policy, (_build_at_most_one_rule(_POLICIES), only_one), since="2.2"
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP,
             kinds,
             policy,
             (elastic, "numNodes and torch.elasticPolicy exclude each other"),
             until="2.1",
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP,
             kinds,
             f"{policy}.torch.numProcPerNode",
             (words, "must be auto, cpu, gpu or a number above 0"),
             until="2.1",
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP,
             kinds,
             f"{policy}.flux.numProcPerNode",
             ("self > 0", "must be 1 or more"),
             since="2.2",
         ),
-        *build_rule_facts(
+        *build_crd_rule_facts(
             TRAINER_GROUP,
             kinds,
             targets,
@@ -148,4 +148,8 @@ def _build_runtime_facts() -> list[RuleFact]:
     ]
 
 
-TRAINER_FACTS = (*_build_train_job_facts(), *_build_runtime_facts(), *_build_jobset_facts())
+TRAINER_FACTS = (
+    *_build_train_job_crd_rule_facts(),
+    *_build_runtime_crd_rule_facts(),
+    *_build_jobset_crd_rule_facts(),
+)

@@ -16,7 +16,7 @@ IN_USE = "kueue.x-k8s.io/resource-in-use"
 MANAGER = "kueue.x-k8s.io/manager"
 
 
-def fill_by_webhooks(body: Body, versions: SchemaVersions) -> Body:
+def fill_kueue_webhook_defaults(body: Body, versions: SchemaVersions) -> Body:
     """Return the object with what the webhooks set if the cluster has Kueue.
 
     Unchanged parts are not copied.
@@ -26,7 +26,7 @@ def fill_by_webhooks(body: Body, versions: SchemaVersions) -> Body:
         return body
     group = str(body.get("apiVersion") or "").rpartition("/")[0]
     if (group, body.get("kind")) == (TRAINJOB.group, TRAINJOB.kind):
-        return _admit_train_job(body, versions)
+        return _fill_train_job_webhook_defaults(body, versions)
     if group == "kueue.x-k8s.io" and body.get("kind") in ("ClusterQueue", "ResourceFlavor"):
         finalizers = metadata.get("finalizers", [])
         if isinstance(finalizers, list) and IN_USE not in finalizers:
@@ -34,7 +34,7 @@ def fill_by_webhooks(body: Body, versions: SchemaVersions) -> Body:
     return body
 
 
-def _admit_train_job(body: Body, versions: SchemaVersions) -> Body:
+def _fill_train_job_webhook_defaults(body: Body, versions: SchemaVersions) -> Body:
     spec = body.get("spec", {})
     if not isinstance(spec, dict):
         return body

@@ -16,11 +16,11 @@ from gangplan.validate.apiserver.defaulting import workloads
 from gangplan.validate.apiserver.defaulting.omitted import convert_to_go_form
 from gangplan.validate.apiserver.defaulting.paths import (
     ensure_child_mapping,
-    fill_missing,
+    fill_fields_from_defaults_table,
     find_mappings,
     get_child_mapping,
 )
-from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec, fill_pod
+from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec_defaults, fill_pod_defaults
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -47,14 +47,16 @@ def _fill_namespace_defaults(body: Body) -> None:
 
 
 def _fill_volume_claim_defaults(body: Body) -> None:
-    fill_claim_spec(ensure_child_mapping(body, "spec"))
+    fill_claim_spec_defaults(ensure_child_mapping(body, "spec"))
     body.setdefault("status", {"phase": "Pending"})
     # Admission: StorageObjectInUseProtection.
     _add_finalizer(body, "kubernetes.io/pvc-protection")
 
 
 def _fill_volume_defaults(body: Body) -> None:
-    fill_missing(body, (("spec.persistentVolumeReclaimPolicy", "Retain"), ("spec.volumeMode", "Filesystem")))
+    fill_fields_from_defaults_table(
+        body, (("spec.persistentVolumeReclaimPolicy", "Retain"), ("spec.volumeMode", "Filesystem"))
+    )
     body.setdefault("status", {"phase": "Pending"})
     _add_finalizer(body, "kubernetes.io/pv-protection")
 
@@ -82,14 +84,14 @@ def _fill_limit_range_defaults(body: Body) -> None:
 def _fill_network_policy_defaults(body: Body) -> None:
     spec = ensure_child_mapping(body, "spec")
     for way in ("ingress[]", "egress[]"):
-        fill_missing(spec, ((f"{way}.ports[].protocol", "TCP"),))
+        fill_fields_from_defaults_table(spec, ((f"{way}.ports[].protocol", "TCP"),))
     spec.setdefault("podSelector", {})
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
 
 def _fill_role_binding_defaults(body: Body) -> None:
-    fill_missing(body, (("roleRef.apiGroup", RBAC),))
+    fill_fields_from_defaults_table(body, (("roleRef.apiGroup", RBAC),))
     for subject in find_mappings(body, "subjects[]"):
         if subject.get("kind") in ("User", "Group"):
             subject.setdefault("apiGroup", RBAC)
@@ -116,7 +118,9 @@ def _fill_secret_defaults(body: Body) -> None:
 def _fill_service_defaults(body: Body) -> None:
     """Fill in a Service, except addresses, their families and node ports, which only the cluster knows."""
     spec = ensure_child_mapping(body, "spec")
-    fill_missing(spec, (("sessionAffinity", "None"), ("type", "ClusterIP"), ("ports[].protocol", "TCP")))
+    fill_fields_from_defaults_table(
+        spec, (("sessionAffinity", "None"), ("type", "ClusterIP"), ("ports[].protocol", "TCP"))
+    )
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     if spec["sessionAffinity"] == "ClientIP":
@@ -140,12 +144,14 @@ def _fill_service_defaults(body: Body) -> None:
 
 
 def _fill_endpoint_slice_defaults(body: Body) -> None:
-    fill_missing(body, (("ports[].name", ""), ("ports[].protocol", "TCP"), ("endpoints[].conditions", {})))
+    fill_fields_from_defaults_table(
+        body, (("ports[].name", ""), ("ports[].protocol", "TCP"), ("endpoints[].conditions", {}))
+    )
     body.setdefault("ports", None)
 
 
 def _fill_endpoints_defaults(body: Body) -> None:
-    fill_missing(body, (("subsets[].ports[].protocol", "TCP"),))
+    fill_fields_from_defaults_table(body, (("subsets[].ports[].protocol", "TCP"),))
 
 
 def _fill_ingress_defaults(body: Body) -> None:
@@ -154,7 +160,7 @@ def _fill_ingress_defaults(body: Body) -> None:
 
 
 def _fill_ingress_class_defaults(body: Body) -> None:
-    fill_missing(ensure_child_mapping(body, "spec"), (("parameters.scope", "Cluster"),))
+    fill_fields_from_defaults_table(ensure_child_mapping(body, "spec"), (("parameters.scope", "Cluster"),))
 
 
 def _fill_disruption_budget_defaults(body: Body) -> None:
@@ -164,14 +170,14 @@ def _fill_disruption_budget_defaults(body: Body) -> None:
 
 
 def _fill_storage_class_defaults(body: Body) -> None:
-    fill_missing(body, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
+    fill_fields_from_defaults_table(body, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
 
 
 def _fill_csi_driver_defaults(body: Body) -> None:
     spec = ensure_child_mapping(body, "spec")
     off = ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount")
-    fill_missing(spec, (("attachRequired", True), *((name, False) for name in off)))
-    fill_missing(
+    fill_fields_from_defaults_table(spec, (("attachRequired", True), *((name, False) for name in off)))
+    fill_fields_from_defaults_table(
         spec, (("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("volumeLifecycleModes", ["Persistent"]))
     )
 
@@ -201,9 +207,11 @@ def _fill_claim_template_defaults(body: Body) -> None:
 
 
 def _fill_policy_match_defaults(match: Body) -> None:
-    fill_missing(match, (("matchPolicy", "Equivalent"), ("namespaceSelector", {}), ("objectSelector", {})))
+    fill_fields_from_defaults_table(
+        match, (("matchPolicy", "Equivalent"), ("namespaceSelector", {}), ("objectSelector", {}))
+    )
     for rules in ("resourceRules[]", "excludeResourceRules[]"):
-        fill_missing(match, ((f"{rules}.scope", "*"),))
+        fill_fields_from_defaults_table(match, ((f"{rules}.scope", "*"),))
 
 
 def _fill_admission_policy_defaults(body: Body) -> None:
@@ -222,9 +230,13 @@ def _fill_policy_binding_defaults(body: Body) -> None:
 def _fill_webhook_defaults(body: Body) -> None:
     is_mutating = body["kind"].startswith("Mutating")
     for one in find_mappings(body, "webhooks[]"):
-        fill_missing(one, (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)))
-        fill_missing(one, (("namespaceSelector", {}), ("objectSelector", {}), ("rules[].scope", "*")))
-        fill_missing(one, (("clientConfig.service.port", 443),))
+        fill_fields_from_defaults_table(
+            one, (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10))
+        )
+        fill_fields_from_defaults_table(
+            one, (("namespaceSelector", {}), ("objectSelector", {}), ("rules[].scope", "*"))
+        )
+        fill_fields_from_defaults_table(one, (("clientConfig.service.port", 443),))
         if is_mutating:
             one.setdefault("reinvocationPolicy", "Never")
 
@@ -245,9 +257,9 @@ BUILTIN_DEFAULTS: dict[tuple[str, str], Callable[[Body], None]] = {
     ("v1", "Namespace"): _fill_namespace_defaults,
     ("v1", "PersistentVolume"): _fill_volume_defaults,
     ("v1", "PersistentVolumeClaim"): _fill_volume_claim_defaults,
-    ("v1", "Pod"): fill_pod,
-    ("v1", "PodTemplate"): workloads.fill_pod_template_object,
-    ("v1", "ReplicationController"): workloads.fill_replication_controller,
+    ("v1", "Pod"): fill_pod_defaults,
+    ("v1", "PodTemplate"): workloads.fill_pod_template_object_defaults,
+    ("v1", "ReplicationController"): workloads.fill_replication_controller_defaults,
     ("v1", "ResourceQuota"): _fill_quota_defaults,
     ("v1", "Secret"): _fill_secret_defaults,
     ("v1", "Service"): _fill_service_defaults,
@@ -256,13 +268,13 @@ BUILTIN_DEFAULTS: dict[tuple[str, str], Callable[[Body], None]] = {
     (_REGISTRATION, "ValidatingAdmissionPolicy"): _fill_admission_policy_defaults,
     (_REGISTRATION, "ValidatingAdmissionPolicyBinding"): _fill_policy_binding_defaults,
     (_REGISTRATION, "ValidatingWebhookConfiguration"): _fill_webhook_defaults,
-    ("apps/v1", "DaemonSet"): workloads.fill_daemon_set,
-    ("apps/v1", "Deployment"): workloads.fill_deployment,
-    ("apps/v1", "ReplicaSet"): workloads.fill_replica_set,
-    ("apps/v1", "StatefulSet"): workloads.fill_stateful_set,
-    ("autoscaling/v2", "HorizontalPodAutoscaler"): workloads.fill_autoscaler,
-    ("batch/v1", "CronJob"): workloads.fill_cron_job,
-    ("batch/v1", "Job"): workloads.fill_job,
+    ("apps/v1", "DaemonSet"): workloads.fill_daemon_set_defaults,
+    ("apps/v1", "Deployment"): workloads.fill_deployment_defaults,
+    ("apps/v1", "ReplicaSet"): workloads.fill_replica_set_defaults,
+    ("apps/v1", "StatefulSet"): workloads.fill_stateful_set_defaults,
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): workloads.fill_autoscaler_defaults,
+    ("batch/v1", "CronJob"): workloads.fill_cron_job_defaults,
+    ("batch/v1", "Job"): workloads.fill_job_defaults,
     ("coordination.k8s.io/v1", "Lease"): _fill_no_defaults,
     ("discovery.k8s.io/v1", "EndpointSlice"): _fill_endpoint_slice_defaults,
     ("networking.k8s.io/v1", "Ingress"): _fill_ingress_defaults,

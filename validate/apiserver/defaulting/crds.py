@@ -169,7 +169,7 @@ CRD_DEFAULTS: dict[tuple[str, str], tuple[Row, ...]] = {
 }
 
 
-def table(api_version: Any, kind: Any, versions: SchemaVersions) -> tuple[Row, ...]:
+def find_crd_defaults(api_version: Any, kind: Any, versions: SchemaVersions) -> tuple[Row, ...]:
     """Return the defaults of a kind at the versions of a cluster; () for a kind that is not a CRD's."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return ()

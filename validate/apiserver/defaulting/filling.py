@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gangplan.objects import Body
-from gangplan.validate.apiserver.defaulting.paths import DefaultsTable, copy_manifest
+from gangplan.validate.apiserver.defaulting.paths import DefaultsTable, copy_object_for_defaulting
 
 
 class Filling:
@@ -41,7 +41,7 @@ class Filling:
         for name, value in self.defaults:
             if result.get(name) is None:
                 result = dict(mapping) if result is mapping else result
-                result[name] = copy_manifest(value)
+                result[name] = copy_object_for_defaulting(value)
         for name in self.fields.keys() & result.keys():
             inner = result[name]
             if isinstance(inner, dict):

@@ -114,7 +114,7 @@ AMOUNT = frozenset({"averageValue", "divisor", "sizeLimit"})
 
 def convert_to_go_form(body: Body) -> Body:
     """Return a copy in the form that the Go types give it; values of the wrong type stay."""
-    return _drop_empty_fields(body, "")
+    return _drop_omitempty_fields(body, "")
 
 
 def drop_nulls(value: Any) -> Any:
@@ -124,7 +124,7 @@ def drop_nulls(value: Any) -> Any:
     return [drop_nulls(one) for one in value] if isinstance(value, list) else value
 
 
-def _drop_empty_fields(value: Body, parent: str) -> Body:
+def _drop_omitempty_fields(value: Body, parent: str) -> Body:
     below = BELOW.get(parent, frozenset())
     result: Body = {}
     for name, inner in value.items():
@@ -139,14 +139,14 @@ def _convert_field_to_go_form(value: Any, name: str) -> Any:
         if name in TEXTS:
             return {key: "" if text is None else text for key, text in value.items()}
         if name in AMOUNTS and all(not isinstance(one, dict | list) for one in value.values()):
-            return {key: amount(one) for key, one in value.items()}
-        return _drop_empty_fields(value, name)
+            return {key: format_quantity_like_api_server(one) for key, one in value.items()}
+        return _drop_omitempty_fields(value, name)
     if isinstance(value, list):
-        return [_drop_empty_fields(one, f"{name}[]") if isinstance(one, dict) else one for one in value]
-    return amount(value) if name in AMOUNT else value
+        return [_drop_omitempty_fields(one, f"{name}[]") if isinstance(one, dict) else one for one in value]
+    return format_quantity_like_api_server(value) if name in AMOUNT else value
 
 
-def amount(value: Any) -> Any:
+def format_quantity_like_api_server(value: Any) -> Any:
     """Return an amount as a server writes it: `1000m` becomes `1`, 0.5 `500m`; other values stay."""
     if value is None:
         return "0"

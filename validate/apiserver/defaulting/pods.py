@@ -13,7 +13,7 @@ from typing import Any
 from gangplan.objects import Body
 from gangplan.validate.apiserver.defaulting.paths import (
     ensure_child_mapping,
-    fill_missing,
+    fill_fields_from_defaults_table,
     find_mappings,
     get_child_mapping,
 )
@@ -78,28 +78,30 @@ _CONTAINER: Rows = (
 )
 
 
-def pod_spec(spec: Body) -> None:
+def fill_pod_spec_defaults(spec: Body) -> None:
     """Fill in the spec of a pod, wherever it is embedded in a built-in kind."""
     for volume in find_mappings(spec, "volumes[]"):
         if set(volume) <= {"name"}:
             volume["emptyDir"] = {}
-    fill_missing(spec, _POD)
+    fill_fields_from_defaults_table(spec, _POD)
     for volume in find_mappings(spec, "volumes[]"):
         template = get_child_mapping(volume, "ephemeral").get("volumeClaimTemplate")
         if isinstance(template, dict):
-            fill_claim_spec(ensure_child_mapping(template, "spec"))
+            fill_claim_spec_defaults(ensure_child_mapping(template, "spec"))
         image = volume.get("image")
         if isinstance(image, dict) and not image.get("pullPolicy"):
-            image["pullPolicy"] = _choose_image_pull_policy(str(image.get("reference") or ""))
+            image["pullPolicy"] = _choose_default_image_pull_policy(str(image.get("reference") or ""))
     if "serviceAccountName" in spec:
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
     for container in _iterate_pod_containers(spec):
-        fill_missing(container, _CONTAINER)
+        fill_fields_from_defaults_table(container, _CONTAINER)
         if not container.get("imagePullPolicy"):
-            container["imagePullPolicy"] = _choose_image_pull_policy(str(container.get("image") or ""))
+            container["imagePullPolicy"] = _choose_default_image_pull_policy(
+                str(container.get("image") or "")
+            )
 
 
-def fill_claim_spec(spec: Body) -> None:
+def fill_claim_spec_defaults(spec: Body) -> None:
     """Fill in the spec of a PersistentVolumeClaim, or of a template of one."""
     spec.setdefault("volumeMode", "Filesystem")
     spec.setdefault("resources", {})
@@ -117,7 +119,7 @@ def _iterate_pod_containers(spec: Body) -> Iterator[Body]:
         yield from find_mappings(spec, f"{name}[]")
 
 
-def _choose_image_pull_policy(image: str) -> str:
+def _choose_default_image_pull_policy(image: str) -> str:
     """Return Always for `latest` and for no tag at all; a digest alone counts as a tag."""
     name, at, _ = image.partition("@")
     tag = re.search(r":([^/:]+)$", name)
@@ -126,12 +128,12 @@ def _choose_image_pull_policy(image: str) -> str:
     return "Always" if tag[1] == "latest" else "IfNotPresent"
 
 
-def fill_pod(body: Body) -> None:
+def fill_pod_defaults(body: Body) -> None:
     """Fill in a Pod object, which gets more defaults than a template."""
     spec = ensure_child_mapping(body, "spec")
-    pod_spec(spec)
+    fill_pod_spec_defaults(spec)
     spec.setdefault("enableServiceLinks", True)
-    _fill_service_account_fields(spec)
+    _fill_service_account_plugin_defaults(spec)
     for container in [*find_mappings(spec, "containers[]"), *find_mappings(spec, "initContainers[]")]:
         resources = get_child_mapping(container, "resources")
         if isinstance(limits := resources.get("limits"), dict):
@@ -157,7 +159,7 @@ TOKEN = "kube-api-access-"
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
-def _fill_service_account_fields(spec: Body) -> None:
+def _fill_service_account_plugin_defaults(spec: Body) -> None:
     """Fill in what the admission plugin ServiceAccount does (plugin/pkg/admission/serviceaccount).
 
     A token is mounted unless the pod opts out. The settings of the service account are unknown here, and so
@@ -199,7 +201,7 @@ def _tolerates_no_execute_taint(toleration: Any, key: str) -> bool:
     return toleration.get("key") in (None, "", key) and toleration.get("effect") in (None, "", "NoExecute")
 
 
-def fill_pod_template(template: Body) -> None:
+def fill_pod_template_defaults(template: Body) -> None:
     """Fill in a pod template inside a built-in kind."""
     template.setdefault("metadata", {})
-    pod_spec(ensure_child_mapping(template, "spec"))
+    fill_pod_spec_defaults(ensure_child_mapping(template, "spec"))

@@ -10,21 +10,21 @@ from __future__ import annotations
 from gangplan.objects import Body
 from gangplan.validate.apiserver.defaulting.paths import (
     ensure_child_mapping,
-    fill_missing,
+    fill_fields_from_defaults_table,
     find_mappings,
     get_child_mapping,
 )
-from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec, fill_pod_template
+from gangplan.validate.apiserver.defaulting.pods import fill_claim_spec_defaults, fill_pod_template_defaults
 
 UID = "00000000-0000-0000-0000-000000000000"
 
 
-def job_spec(spec: Body) -> None:
+def fill_job_spec_defaults(spec: Body) -> None:
     """Fill in the spec of a Job."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     per_index = spec.get("backoffLimitPerIndex") is not None
-    fill_missing(
+    fill_fields_from_defaults_table(
         spec,
         (
             ("parallelism", 1),
@@ -36,13 +36,13 @@ def job_spec(spec: Body) -> None:
             ("podFailurePolicy.rules[].onPodConditions[].status", "True"),
         ),
     )
-    fill_pod_template(ensure_child_mapping(spec, "template"))
+    fill_pod_template_defaults(ensure_child_mapping(spec, "template"))
 
 
-def fill_job(body: Body) -> None:
+def fill_job_defaults(body: Body) -> None:
     """Fill in a Job object."""
     spec = ensure_child_mapping(body, "spec")
-    job_spec(spec)
+    fill_job_spec_defaults(spec)
     metadata = body["metadata"]
     template = ensure_child_mapping(ensure_child_mapping(spec, "template"), "metadata")
     labels = get_child_mapping(template, "labels")
@@ -59,7 +59,7 @@ def fill_job(body: Body) -> None:
     body.setdefault("status", {})
 
 
-def fill_cron_job(body: Body) -> None:
+def fill_cron_job_defaults(body: Body) -> None:
     """Fill in a CronJob; its job template gets the defaults of the pod template only, not those of a Job."""
     spec = ensure_child_mapping(body, "spec")
     table = (
@@ -68,44 +68,46 @@ def fill_cron_job(body: Body) -> None:
         ("successfulJobsHistoryLimit", 3),
         ("failedJobsHistoryLimit", 1),
     )
-    fill_missing(spec, table)
+    fill_fields_from_defaults_table(spec, table)
     template = ensure_child_mapping(spec, "jobTemplate")
     template.setdefault("metadata", {})
-    fill_pod_template(ensure_child_mapping(ensure_child_mapping(template, "spec"), "template"))
+    fill_pod_template_defaults(ensure_child_mapping(ensure_child_mapping(template, "spec"), "template"))
     body.setdefault("status", {})
 
 
-def fill_deployment(body: Body) -> None:
+def fill_deployment_defaults(body: Body) -> None:
     """Fill in a Deployment."""
     spec = ensure_child_mapping(body, "spec")
     strategy = ensure_child_mapping(spec, "strategy")
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill_missing(
+        fill_fields_from_defaults_table(
             ensure_child_mapping(strategy, "rollingUpdate"), (("maxUnavailable", "25%"), ("maxSurge", "25%"))
         )
-    fill_missing(spec, (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)))
-    fill_pod_template(ensure_child_mapping(spec, "template"))
+    fill_fields_from_defaults_table(
+        spec, (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600))
+    )
+    fill_pod_template_defaults(ensure_child_mapping(spec, "template"))
     body.setdefault("status", {})
 
 
-def fill_daemon_set(body: Body) -> None:
+def fill_daemon_set_defaults(body: Body) -> None:
     """Fill in a DaemonSet."""
     spec = ensure_child_mapping(body, "spec")
     strategy = ensure_child_mapping(spec, "updateStrategy")
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill_missing(
+        fill_fields_from_defaults_table(
             ensure_child_mapping(strategy, "rollingUpdate"), (("maxUnavailable", 1), ("maxSurge", 0))
         )
     spec.setdefault("revisionHistoryLimit", 10)
-    fill_pod_template(ensure_child_mapping(spec, "template"))
+    fill_pod_template_defaults(ensure_child_mapping(spec, "template"))
     ensure_child_mapping(body["metadata"], "annotations")["deprecated.daemonset.template.generation"] = "1"
     counts = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
     body.setdefault("status", dict.fromkeys(counts, 0))
 
 
-def fill_stateful_set(body: Body) -> None:
+def fill_stateful_set_defaults(body: Body) -> None:
     """Fill in a StatefulSet."""
     spec = ensure_child_mapping(body, "spec")
     strategy = ensure_child_mapping(spec, "updateStrategy")
@@ -113,35 +115,35 @@ def fill_stateful_set(body: Body) -> None:
         strategy["type"] = "RollingUpdate"
         ensure_child_mapping(strategy, "rollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill_missing(spec, (("updateStrategy.rollingUpdate.partition", 0),))
-    fill_missing(spec, (("serviceName", ""), ("podManagementPolicy", "OrderedReady")))
-    fill_missing(spec, (("replicas", 1), ("revisionHistoryLimit", 10)))
-    fill_missing(
+        fill_fields_from_defaults_table(spec, (("updateStrategy.rollingUpdate.partition", 0),))
+    fill_fields_from_defaults_table(spec, (("serviceName", ""), ("podManagementPolicy", "OrderedReady")))
+    fill_fields_from_defaults_table(spec, (("replicas", 1), ("revisionHistoryLimit", 10)))
+    fill_fields_from_defaults_table(
         ensure_child_mapping(spec, "persistentVolumeClaimRetentionPolicy"),
         (("whenDeleted", "Retain"), ("whenScaled", "Retain")),
     )
-    fill_pod_template(ensure_child_mapping(spec, "template"))
+    fill_pod_template_defaults(ensure_child_mapping(spec, "template"))
     for claim in find_mappings(spec, "volumeClaimTemplates[]"):
         claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-        fill_claim_spec(ensure_child_mapping(claim, "spec"))
+        fill_claim_spec_defaults(ensure_child_mapping(claim, "spec"))
         ensure_child_mapping(claim, "status")["phase"] = "Pending"
     body.setdefault("status", {"replicas": 0, "availableReplicas": 0})
 
 
-def fill_replica_set(body: Body) -> None:
+def fill_replica_set_defaults(body: Body) -> None:
     """Fill in a ReplicaSet."""
     spec = ensure_child_mapping(body, "spec")
     spec.setdefault("replicas", 1)
-    fill_pod_template(ensure_child_mapping(spec, "template"))
+    fill_pod_template_defaults(ensure_child_mapping(spec, "template"))
     body.setdefault("status", {"replicas": 0})
 
 
-def fill_replication_controller(body: Body) -> None:
+def fill_replication_controller_defaults(body: Body) -> None:
     """Fill in a ReplicationController, which selects by the labels of its pods."""
     spec = ensure_child_mapping(body, "spec")
     spec.setdefault("replicas", 1)
     template = ensure_child_mapping(spec, "template")
-    fill_pod_template(template)
+    fill_pod_template_defaults(template)
     labels = get_child_mapping(get_child_mapping(template, "metadata"), "labels")
     if labels:
         spec.setdefault("selector", dict(labels))
@@ -149,12 +151,12 @@ def fill_replication_controller(body: Body) -> None:
     body.setdefault("status", {"replicas": 0})
 
 
-def fill_pod_template_object(body: Body) -> None:
+def fill_pod_template_object_defaults(body: Body) -> None:
     """Fill in a PodTemplate."""
-    fill_pod_template(ensure_child_mapping(body, "template"))
+    fill_pod_template_defaults(ensure_child_mapping(body, "template"))
 
 
-def fill_autoscaler(body: Body) -> None:
+def fill_autoscaler_defaults(body: Body) -> None:
     """Fill in a HorizontalPodAutoscaler of autoscaling/v2."""
     spec = ensure_child_mapping(body, "spec")
     spec.setdefault("minReplicas", 1)
@@ -166,10 +168,10 @@ def fill_autoscaler(body: Body) -> None:
         percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
         up = ensure_child_mapping(behavior, "scaleUp")
         pods = {"type": "Pods", "value": 4, "periodSeconds": 15}
-        fill_missing(
+        fill_fields_from_defaults_table(
             up, (("stabilizationWindowSeconds", 0), ("selectPolicy", "Max"), ("policies", [pods, percent]))
         )
-        fill_missing(
+        fill_fields_from_defaults_table(
             ensure_child_mapping(behavior, "scaleDown"), (("selectPolicy", "Max"), ("policies", [percent]))
         )
     body.setdefault("status", {"desiredReplicas": 0, "currentMetrics": None})

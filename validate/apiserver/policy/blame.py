@@ -6,9 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from gangplan.cel.ast import AstNode, Call, Comprehension, Ident, ListNode, Select, list_children, walk_nodes
+from gangplan.cel.ast import (
+    AstNode,
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Select,
+    list_cel_child_nodes,
+    walk_nodes,
+)
 from gangplan.cel.errors import BudgetError, EvalError, UnknownError
-from gangplan.cel.program import CelProgram, build_program
+from gangplan.cel.program import CelProgram, build_cel_program
 from gangplan.findings import FieldPath
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.evaluate import COST_PER_CALL, Decision, EvaluationScope
@@ -25,7 +34,7 @@ MOST_WORK = COST_PER_CALL
 Values = Mapping[str, Any]
 
 
-def find_cause_paths(decision: Decision) -> list[FieldPath]:
+def find_admission_refusal_fields(decision: Decision) -> list[FieldPath]:
     """Return the fields that the failing part of a decision's expression read, without repeats; at most 20.
 
     They are fields of the object, or of the parameters, as paths that begin with PARAMS.
@@ -69,7 +78,7 @@ class _Judge:
         if key not in self._programs:
             home = self._homes[key]
             part = replace(home.checked, node=node)
-            self._programs[key] = build_program(home.text, part)
+            self._programs[key] = build_cel_program(home.text, part)
         return self._measured(self._programs[key], {**self.scope.activation, **values})
 
     def _measured(self, program: CelProgram, activation: dict[str, Any]) -> Any:
@@ -159,7 +168,7 @@ class _Judge:
         if of_object or (place is not None and not paths and isinstance(node, Ident | Select)):
             return paths
         # In a loop, follow only its range and its initial value: the rest reads variables without places.
-        below = (node.range, node.initial) if isinstance(node, Comprehension) else list_children(node)
+        below = (node.range, node.initial) if isinstance(node, Comprehension) else list_cel_child_nodes(node)
         # A parameter that is looked up by a field of the object does not hide that field.
         parts = below if tree is None else (tree,)
         known = ({}, {}) if tree is not None else (values, places)

@@ -13,12 +13,12 @@ from typing import Any
 from gangplan.cel.lexer import CEL_RESERVED_WORDS
 from gangplan.findings import FieldPath
 from gangplan.objects import Body
-from gangplan.validate.apiserver.forms import is_label_1035, is_qualified, is_subdomain
+from gangplan.validate.apiserver.forms import is_dns_1035_label, is_qualified, is_subdomain
 from gangplan.validate.apiserver.policy.checks_match import (
     Problems,
-    check_match_resources,
+    check_admission_match_resources,
+    check_admission_policy_selector,
     check_one_of,
-    check_policy_selector,
     report_wrong_field,
 )
 from gangplan.validate.apiserver.schema_messages import shorten_repr
@@ -32,15 +32,15 @@ IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 
 def check_policy_object(body: Body) -> list[Problem]:
     """Return the problems of a ValidatingAdmissionPolicy, apart from its expressions."""
-    return list(_check_policy_fields(body))
+    return list(_check_admission_policy_fields(body))
 
 
 def check_policy_binding(body: Body) -> list[Problem]:
     """Return the problems of a ValidatingAdmissionPolicyBinding."""
-    return list(_check_binding_fields(body))
+    return list(_check_admission_binding_fields(body))
 
 
-def _check_policy_fields(body: Body) -> Problems:
+def _check_admission_policy_fields(body: Body) -> Problems:
     yield from _check_policy_name(body)
     spec = body.get("spec")
     if not isinstance(spec, dict):
@@ -49,29 +49,31 @@ def _check_policy_fields(body: Body) -> Problems:
     at: FieldPath = ("spec",)
     yield from check_one_of((*at, "failurePolicy"), spec.get("failurePolicy", "Fail"), ("Fail", "Ignore"))
     if spec.get("paramKind") is not None:
-        yield from _check_param_kind(spec["paramKind"], (*at, "paramKind"))
+        yield from _check_admission_param_kind(spec["paramKind"], (*at, "paramKind"))
     constraints = spec.get("matchConstraints")
     if constraints is None:
         yield report_wrong_field(
             (*at, "matchConstraints"), "is missing", "Name the resources with resourceRules."
         )
     else:
-        yield from check_match_resources(constraints, (*at, "matchConstraints"))
+        yield from check_admission_match_resources(constraints, (*at, "matchConstraints"))
         if not constraints.get("resourceRules"):
             where = (*at, "matchConstraints", "resourceRules")
             yield report_wrong_field(where, "names no resource", "At least one rule is needed.")
-    yield from _check_match_conditions(spec.get("matchConditions") or (), (*at, "matchConditions"))
-    yield from _check_policy_variables(spec.get("variables") or (), (*at, "variables"))
+    yield from _check_admission_match_conditions(spec.get("matchConditions") or (), (*at, "matchConditions"))
+    yield from _check_admission_policy_variables(spec.get("variables") or (), (*at, "variables"))
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         yield report_wrong_field(
             (*at, "validations"), "there is none", "Write a validation or an audit annotation."
         )
     for index, validation in enumerate(spec.get("validations") or ()):
-        yield from _check_policy_validation(validation, (*at, "validations", index))
-    yield from _check_audit_annotations(body, spec.get("auditAnnotations") or (), (*at, "auditAnnotations"))
+        yield from _check_admission_policy_validation(validation, (*at, "validations", index))
+    yield from _check_admission_audit_annotations(
+        body, spec.get("auditAnnotations") or (), (*at, "auditAnnotations")
+    )
 
 
-def _check_binding_fields(body: Body) -> Problems:
+def _check_admission_binding_fields(body: Body) -> Problems:
     yield from _check_policy_name(body)
     spec = body.get("spec")
     if not isinstance(spec, dict):
@@ -83,10 +85,12 @@ def _check_binding_fields(body: Body) -> Problems:
     elif not is_subdomain(name):
         yield report_wrong_field(("spec", "policyName"), f"{name!r} is not the name of an object")
     if spec.get("paramRef") is not None:
-        yield from _check_param_ref(spec["paramRef"], ("spec", "paramRef"))
+        yield from _check_admission_param_ref(spec["paramRef"], ("spec", "paramRef"))
     if spec.get("matchResources") is not None:
-        yield from check_match_resources(spec["matchResources"], ("spec", "matchResources"))
-    yield from _check_validation_actions(spec.get("validationActions") or (), ("spec", "validationActions"))
+        yield from check_admission_match_resources(spec["matchResources"], ("spec", "matchResources"))
+    yield from _check_admission_validation_actions(
+        spec.get("validationActions") or (), ("spec", "validationActions")
+    )
 
 
 def _check_policy_name(body: Body) -> Problems:
@@ -103,25 +107,25 @@ def _is_blank_text(text: Any) -> bool:
 # --- parts of a policy ---------------------------------------------------------------------------------
 
 
-def _check_param_kind(kind: Mapping[str, Any], path: FieldPath) -> Problems:
+def _check_admission_param_kind(kind: Mapping[str, Any], path: FieldPath) -> Problems:
     api_version = kind.get("apiVersion") or ""
     group, _, version = api_version.rpartition("/")
     if not api_version:
         yield report_wrong_field((*path, "apiVersion"), "is empty", "Write v1 for a ConfigMap.")
     elif "/" in group or (group and not is_subdomain(group)):
         yield report_wrong_field((*path, "apiVersion"), f"{api_version!r} is not a group and a version")
-    elif not is_label_1035(version):
+    elif not is_dns_1035_label(version):
         yield report_wrong_field((*path, "apiVersion"), f"{api_version!r} has no version")
     name = kind.get("kind") or ""
     if not name:
         yield report_wrong_field(
             (*path, "kind"), "is empty", "Write ConfigMap, or the kind of your parameters."
         )
-    elif not is_label_1035(name.lower()):
+    elif not is_dns_1035_label(name.lower()):
         yield report_wrong_field((*path, "kind"), f"{name!r} is not a kind")
 
 
-def _check_match_conditions(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Problems:
+def _check_admission_match_conditions(conditions: Sequence[Mapping[str, Any]], path: FieldPath) -> Problems:
     if len(conditions) > MOST_CONDITIONS:
         yield report_wrong_field(path, f"there are {len(conditions)}; the most is {MOST_CONDITIONS}")
     seen = set()
@@ -140,7 +144,7 @@ def _check_match_conditions(conditions: Sequence[Mapping[str, Any]], path: Field
         seen.add(name)
 
 
-def _check_policy_variables(variables: Sequence[Mapping[str, Any]], path: FieldPath) -> Problems:
+def _check_admission_policy_variables(variables: Sequence[Mapping[str, Any]], path: FieldPath) -> Problems:
     seen = set()
     for index, one in enumerate(variables):
         name = one.get("name") or ""
@@ -156,7 +160,7 @@ def _check_policy_variables(variables: Sequence[Mapping[str, Any]], path: FieldP
             yield report_wrong_field((*path, index, "expression"), "is empty")
 
 
-def _check_policy_validation(one: Mapping[str, Any], path: FieldPath) -> Problems:
+def _check_admission_policy_validation(one: Mapping[str, Any], path: FieldPath) -> Problems:
     if _is_blank_text(one.get("expression")):
         yield report_wrong_field((*path, "expression"), "is empty")
     said, message = one.get("messageExpression") or "", one.get("message") or ""
@@ -172,7 +176,7 @@ def _check_policy_validation(one: Mapping[str, Any], path: FieldPath) -> Problem
         yield from check_one_of((*path, "reason"), one["reason"], REASONS)
 
 
-def _check_audit_annotations(
+def _check_admission_audit_annotations(
     body: Body, annotations: Sequence[Mapping[str, Any]], path: FieldPath
 ) -> Problems:
     if len(annotations) > MOST_ANNOTATIONS:
@@ -196,7 +200,7 @@ def _check_audit_annotations(
 # --- parts of a binding --------------------------------------------------------------------------------
 
 
-def _check_param_ref(ref: Mapping[str, Any], path: FieldPath) -> Problems:
+def _check_admission_param_ref(ref: Mapping[str, Any], path: FieldPath) -> Problems:
     name, selector = ref.get("name") or "", ref.get("selector")
     if name and (name in (".", "..") or re.search(r"[/%]", name)):
         yield report_wrong_field((*path, "name"), f"{name!r} is not the name of an object")
@@ -207,7 +211,7 @@ def _check_param_ref(ref: Mapping[str, Any], path: FieldPath) -> Problems:
     if not name and selector is None:
         yield report_wrong_field(path, "has neither name nor selector", "Name the parameter object.")
     if selector is not None:
-        yield from check_policy_selector(selector, (*path, "selector"))
+        yield from check_admission_policy_selector(selector, (*path, "selector"))
     action = ref.get("parameterNotFoundAction")
     if not action:
         help = "Deny refuses requests while the object is missing, Allow lets them through."
@@ -216,7 +220,7 @@ def _check_param_ref(ref: Mapping[str, Any], path: FieldPath) -> Problems:
         yield from check_one_of((*path, "parameterNotFoundAction"), action, ("Allow", "Deny"))
 
 
-def _check_validation_actions(actions: Sequence[str], path: FieldPath) -> Problems:
+def _check_admission_validation_actions(actions: Sequence[str], path: FieldPath) -> Problems:
     if not actions:
         yield report_wrong_field(path, "there is none", "Write [Deny], [Warn] or [Audit].")
     for index, action in enumerate(actions):

@@ -30,22 +30,22 @@ def check_one_of(path: FieldPath, value: Any, words: Sequence[str]) -> Problems:
         yield report_wrong_field(path, f"{value!r} is not one of {', '.join(words)}")
 
 
-def check_match_resources(match: Mapping[str, Any], path: FieldPath) -> Problems:
+def check_admission_match_resources(match: Mapping[str, Any], path: FieldPath) -> Problems:
     """Check matchConstraints or matchResources."""
     policy = match.get("matchPolicy", "Equivalent")
     yield from check_one_of((*path, "matchPolicy"), policy, ("Equivalent", "Exact"))
     for name in ("namespaceSelector", "objectSelector"):
         if match.get(name):
-            yield from check_policy_selector(match[name], (*path, name))
+            yield from check_admission_policy_selector(match[name], (*path, name))
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or ()):
-            yield from _check_resource_rule(rule, (*path, name, index))
+            yield from _check_admission_resource_rule(rule, (*path, name, index))
 
 
-def check_policy_selector(selector: Mapping[str, Any], path: FieldPath) -> Problems:
+def check_admission_policy_selector(selector: Mapping[str, Any], path: FieldPath) -> Problems:
     """Check a label selector."""
     for key, value in (selector.get("matchLabels") or {}).items():
-        yield from _check_selector_label(key, [value], (*path, "matchLabels", key))
+        yield from _check_admission_selector_label(key, [value], (*path, "matchLabels", key))
     for index, entry in enumerate(selector.get("matchExpressions") or ()):
         at = (*path, "matchExpressions", index)
         operator, values = entry.get("operator"), entry.get("values") or ()
@@ -54,10 +54,10 @@ def check_policy_selector(selector: Mapping[str, Any], path: FieldPath) -> Probl
             yield report_wrong_field((*at, "values"), f"is empty with operator {operator}")
         if operator in ("Exists", "DoesNotExist") and values:
             yield report_wrong_field((*at, "values"), f"is given with operator {operator}", "Remove it.")
-        yield from _check_selector_label(entry.get("key") or "", values, (*at, "key"))
+        yield from _check_admission_selector_label(entry.get("key") or "", values, (*at, "key"))
 
 
-def _check_selector_label(key: str, values: Sequence[str], path: FieldPath) -> Problems:
+def _check_admission_selector_label(key: str, values: Sequence[str], path: FieldPath) -> Problems:
     if not is_qualified(key):
         yield report_wrong_field(path, f"{key!r} is not the key of a label")
     for value in values:
@@ -65,7 +65,7 @@ def _check_selector_label(key: str, values: Sequence[str], path: FieldPath) -> P
             yield report_wrong_field(path, f"{value!r} is not the value of a label")
 
 
-def _check_resource_rule(rule: Mapping[str, Any], path: FieldPath) -> Problems:
+def _check_admission_resource_rule(rule: Mapping[str, Any], path: FieldPath) -> Problems:
     for name, what in (
         ("operations", "operations"),
         ("apiGroups", "API groups"),
@@ -81,7 +81,7 @@ def _check_resource_rule(rule: Mapping[str, Any], path: FieldPath) -> Problems:
                 yield from check_one_of((*path, name, index), word, OPERATIONS)
             if name == "apiVersions" and not word:
                 yield report_wrong_field((*path, name, index), "is empty")
-    yield from _check_rule_resources(rule.get("resources") or (), (*path, "resources"))
+    yield from _check_admission_rule_resources(rule.get("resources") or (), (*path, "resources"))
     if rule.get("scope") is not None:
         yield from check_one_of((*path, "scope"), rule["scope"], ("*", "Cluster", "Namespaced"))
     names = rule.get("resourceNames") or ()
@@ -96,7 +96,7 @@ def _check_resource_rule(rule: Mapping[str, Any], path: FieldPath) -> Problems:
             )
 
 
-def _check_rule_resources(resources: Sequence[str], path: FieldPath) -> Problems:
+def _check_admission_rule_resources(resources: Sequence[str], path: FieldPath) -> Problems:
     if not resources:
         yield report_wrong_field(path, "is empty", "Name resources by their plural, such as trainjobs.")
     if len(resources) > 1 and "*/*" in resources:

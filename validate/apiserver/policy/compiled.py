@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from gangplan.cel import types
-from gangplan.cel.admission import declare_variables, find_expressions_minor, resolve_composed_type
+from gangplan.cel.admission import declare_cel_policy_variables, find_expressions_minor, resolve_composed_type
 from gangplan.cel.declarations import LAST_MINOR
 from gangplan.cel.environment import Environment
 from gangplan.cel.errors import CompileError
@@ -100,7 +100,7 @@ class CompiledPolicy:
 
     def _made(self) -> tuple[Parts, list[RefusedExpression]]:
         if self._parts is None:
-            self._parts = _compile_policy_parts(self.policy, self.minor)
+            self._parts = _compile_admission_policy_parts(self.policy, self.minor)
         return self._parts
 
 
@@ -130,7 +130,7 @@ class _Compiler:
 
         An empty `wanted` accepts any type.
         """
-        names = declare_variables(
+        names = declare_cel_policy_variables(
             has_params=self.policy.param_kind is not None, has_authorizer=authorizer, composed=self.composed
         )
         if plain or not self.policy.variables:
@@ -143,10 +143,12 @@ class _Compiler:
             if program is None:
                 program = _PROGRAMS[key] = self._compiled(text, minor, names)
         except CompileError as wrong:
-            since = _find_first_supporting_minor(text, names, minor)
+            since = _find_first_minor_for_admission_expression(text, names, minor)
             for issue in wrong.issues:
                 where = self.policy.written.inside(path, issue.offset)
-                self.refused.append(_build_refused_expression(path, where, issue.message, since, self.minor))
+                self.refused.append(
+                    _build_refused_admission_expression(path, where, issue.message, since, self.minor)
+                )
                 if since is not None:
                     break
             return None
@@ -181,7 +183,7 @@ _PROGRAMS: dict[tuple[int, str, tuple[str, ...], tuple[tuple[str, Type], ...]], 
 _KNOWN: dict[tuple[int, int, bool], tuple[object, CompiledPolicy]] = {}
 
 
-def compile_policy(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
+def compile_admission_policy(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
     """Return a policy for a server of Kubernetes 1.`minor`."""
     document: object = policy.written.document
     if document is None and not policy.written.is_shipped:
@@ -195,7 +197,9 @@ def compile_policy(policy: AdmissionPolicy, minor: int) -> CompiledPolicy:
     return _KNOWN[key][1]
 
 
-def _compile_policy_parts(policy: AdmissionPolicy, minor: int) -> tuple[Parts, list[RefusedExpression]]:
+def _compile_admission_policy_parts(
+    policy: AdmissionPolicy, minor: int
+) -> tuple[Parts, list[RefusedExpression]]:
     compiler = _Compiler(policy, minor)
     conditions = tuple(_compile_match_conditions(compiler))
     programs: dict[str, CelProgram] = {}
@@ -204,7 +208,7 @@ def _compile_policy_parts(policy: AdmissionPolicy, minor: int) -> tuple[Parts, l
         compiler.composed[one.name] = resolve_composed_type(program.type) if program else types.DYN
         if program is not None:
             programs[one.name] = program
-    checks = list(_compile_policy_validations(policy, compiler))
+    checks = list(_compile_admission_policy_validations(policy, compiler))
     values = [
         compiler.program(one.text.strip(), one.path, (types.STRING, types.NULL)) for one in policy.annotations
     ]
@@ -220,7 +224,9 @@ def _compile_match_conditions(compiler: _Compiler) -> Iterator[tuple[str, CelPro
             yield one.name, program
 
 
-def _compile_policy_validations(policy: AdmissionPolicy, compiler: _Compiler) -> Iterator[CompiledValidation]:
+def _compile_admission_policy_validations(
+    policy: AdmissionPolicy, compiler: _Compiler
+) -> Iterator[CompiledValidation]:
     for one in policy.validations:
         program = compiler.program(one.text, (*one.path, "expression"), (types.BOOL,))
         message = None
@@ -231,7 +237,9 @@ def _compile_policy_validations(policy: AdmissionPolicy, compiler: _Compiler) ->
             yield CompiledValidation(one, program, message)
 
 
-def _find_first_supporting_minor(text: str, names: Mapping[str, Type], minor: int) -> int | None:
+def _find_first_minor_for_admission_expression(
+    text: str, names: Mapping[str, Type], minor: int
+) -> int | None:
     """Return the first later minor whose functions make an expression compile, or None."""
     for later in range(minor + 1, LAST_MINOR + 1):
         try:
@@ -242,7 +250,7 @@ def _find_first_supporting_minor(text: str, names: Mapping[str, Type], minor: in
     return None
 
 
-def _build_refused_expression(
+def _build_refused_admission_expression(
     path: FieldPath, where: Location, message: str, since: int | None, minor: int
 ) -> RefusedExpression:
     if since is None:

@@ -19,8 +19,8 @@ from gangplan.validate.apiserver.policy.matching import AdmissionRequest, Undeci
 from gangplan.validate.apiserver.policy.model import User
 from gangplan.validate.apiserver.policy.values import (
     LazyVariables,
-    build_namespace_value,
-    build_request_value,
+    build_admission_namespace_value,
+    build_admission_request_value,
 )
 
 # apiserver v0.34, pkg/apis/cel/config.go
@@ -110,16 +110,16 @@ def decide_request(
 def _evaluate_admission_policy(
     compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
 ) -> list[Decision]:
-    base = _build_policy_variables(request, params, user)
+    base = _build_admission_policy_variables(request, params, user)
     fails = compiled.policy.fails_closed
     try:
-        if not _meets_match_conditions(
+        if not _fits_admission_match_conditions(
             compiled, EvaluationScope(dict(base), compiled, PER_CONDITIONS), fails
         ):
             return []
     except EvalError as wrong:
         return [Decision(str(wrong), is_error=True)]
-    scope = scope_of(compiled, {**base, "namespaceObject": build_namespace_value(request)})
+    scope = scope_of(compiled, {**base, "namespaceObject": build_admission_namespace_value(request)})
     found: list[Decision] = []
     for check in compiled.checks:
         try:
@@ -137,7 +137,10 @@ def _evaluate_admission_policy(
         failed = list(_evaluate_audit_annotations(compiled, base, request))
     except BudgetError:  # the results of the validations are lost
         return [Decision(OUT_OF_BUDGET, is_error=True)] if fails else []
-    return [*(_add_decision_message(one, base, request) for one in found), *(failed if fails else ())]
+    return [
+        *(_add_admission_decision_message(one, base, request) for one in found),
+        *(failed if fails else ()),
+    ]
 
 
 def _evaluate_audit_annotations(
@@ -151,7 +154,9 @@ def _evaluate_audit_annotations(
     if not compiled.annotations:
         return
     seen = {name: value for name, value in base.items() if not name.startswith("authorizer")}
-    scope = scope_of(compiled, {**seen, "namespaceObject": build_namespace_value(request, is_whole=True)})
+    scope = scope_of(
+        compiled, {**seen, "namespaceObject": build_admission_namespace_value(request, is_whole=True)}
+    )
     for program in compiled.annotations:
         try:
             try:
@@ -164,21 +169,27 @@ def _evaluate_audit_annotations(
             yield Decision(said, is_error=True, is_outright=True)
 
 
-def may_apply(compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User) -> bool:
+def may_admission_policy_apply(
+    compiled: CompiledPolicy, request: AdmissionRequest, params: Body | None, user: User
+) -> bool:
     """Return whether no match condition is false for certain; match conditions do not see the namespace."""
-    scope = EvaluationScope(_build_policy_variables(request, params, user), compiled, PER_CONDITIONS)
+    scope = EvaluationScope(
+        _build_admission_policy_variables(request, params, user), compiled, PER_CONDITIONS
+    )
     try:
-        return _meets_match_conditions(compiled, scope, compiled.policy.fails_closed)
+        return _fits_admission_match_conditions(compiled, scope, compiled.policy.fails_closed)
     except (EvalError, UnknownError):
         return True
 
 
-def _build_policy_variables(request: AdmissionRequest, params: Body | None, user: User) -> dict[str, Any]:
+def _build_admission_policy_variables(
+    request: AdmissionRequest, params: Body | None, user: User
+) -> dict[str, Any]:
     """Return the variables that every expression sees."""
     return {
         "object": request.body,
         "oldObject": request.old,
-        "request": build_request_value(request, user),
+        "request": build_admission_request_value(request, user),
         "params": params,
         "namespaceObject": None,
         # Calls of these raise UnknownError, whatever their value is.
@@ -194,7 +205,7 @@ def scope_of(compiled: CompiledPolicy, activation: dict[str, Any]) -> Evaluation
     return scope
 
 
-def _meets_match_conditions(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> bool:
+def _fits_admission_match_conditions(compiled: CompiledPolicy, scope: EvaluationScope, fails: bool) -> bool:
     """Return whether no match condition is false.
 
     Raises EvalError if one fails, none is false, and errors count.
@@ -214,13 +225,15 @@ def _meets_match_conditions(compiled: CompiledPolicy, scope: EvaluationScope, fa
     return not errors
 
 
-def _add_decision_message(decision: Decision, base: dict[str, Any], request: AdmissionRequest) -> Decision:
+def _add_admission_decision_message(
+    decision: Decision, base: dict[str, Any], request: AdmissionRequest
+) -> Decision:
     """Return the decision with the message that the user reads."""
     if decision.is_error or decision.check is None or decision.scope is None:
         return decision
     check, scope = decision.check, decision.scope
     message = _evaluate_message_expression(
-        check, scope_of(scope.programs, {**base, "namespaceObject": build_namespace_value(request)})
+        check, scope_of(scope.programs, {**base, "namespaceObject": build_admission_namespace_value(request)})
     )
     if not message:
         message = check.validation.message.strip()

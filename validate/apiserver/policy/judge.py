@@ -13,10 +13,13 @@ from gangplan.findings import FieldPath
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.model import Severity
-from gangplan.validate.apiserver.defaulting.apply import build_request_objects, fill_defaults
-from gangplan.validate.apiserver.policy.blame import find_cause_paths
+from gangplan.validate.apiserver.defaulting.apply import (
+    build_admission_request_objects,
+    fill_api_server_defaults,
+)
+from gangplan.validate.apiserver.policy.blame import find_admission_refusal_fields
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
-from gangplan.validate.apiserver.policy.evaluate import Decision, decide_request, may_apply
+from gangplan.validate.apiserver.policy.evaluate import Decision, decide_request, may_admission_policy_apply
 from gangplan.validate.apiserver.policy.kinds import ExtraKinds, Resource
 from gangplan.validate.apiserver.policy.matching import (
     CREATE,
@@ -25,18 +28,22 @@ from gangplan.validate.apiserver.policy.matching import (
     ConversionError,
     UndecidableError,
     is_exempt,
-    matches_request,
+    matches_admission_request,
 )
 from gangplan.validate.apiserver.policy.meant import Candidates, Meaning, MeaningIndex
 from gangplan.validate.apiserver.policy.model import GITOPS_USER, AdmissionPolicy, Binding, User
-from gangplan.validate.apiserver.policy.params import ParamError, ParameterObjects, find_parameters
+from gangplan.validate.apiserver.policy.params import (
+    ParamError,
+    ParameterObjects,
+    find_admission_parameter_objects,
+)
 from gangplan.validate.apiserver.policy.places import PARAMS_PREFIX
 from gangplan.validate.apiserver.policy.silent import (
     Hearing,
     SilentWays,
     build_silence_inputs,
-    decide_unless_silent,
-    find_silent_ways,
+    decide_admission_unless_silent,
+    find_silent_policy_ways,
 )
 from gangplan.validate.apiserver.schema import SchemaVersions
 
@@ -125,14 +132,15 @@ class PolicyEvaluator:
             compiled.policy.name
             for compiled in self.policies
             for binding in self._bindings(compiled.policy)
-            if not is_exempt(request.resource) and _is_about(compiled.policy, binding, request)
+            if not is_exempt(request.resource)
+            and _applies_to_admission_request(compiled.policy, binding, request)
         }
 
     def _request(self, body: Body, old: Body | None, more: Mapping[str, Body]) -> AdmissionRequest:
         resource = self.kinds.find(str(body.get("apiVersion") or ""), str(body.get("kind") or ""))
         own = str((body.get("metadata") or {}).get("namespace") or "default")
         namespace = (more.get(own) or self.namespaces.get(own)) if resource.namespaced else None
-        filled, earlier = build_request_objects(body, old, self.versions)
+        filled, earlier = build_admission_request_objects(body, old, self.versions)
         return AdmissionRequest(filled, resource, UPDATE if old is not None else CREATE, earlier, namespace)
 
     def _bindings(self, policy: AdmissionPolicy) -> Sequence[Binding]:
@@ -150,8 +158,10 @@ class PolicyEvaluator:
         found: list[Meaning] = []
         for compiled, binding in candidates.pairs:
             try:
-                if _is_about(compiled.policy, binding, request):
-                    params = find_parameters(compiled.policy, binding, request, self._known, self.kinds)
+                if _applies_to_admission_request(compiled.policy, binding, request):
+                    params = find_admission_parameter_objects(
+                        compiled.policy, binding, request, self._known, self.kinds
+                    )
                     pairs = tuple((one, self._ways(compiled, one, request)) for one in params)
                     found.append(Meaning(compiled, binding, pairs))
             except (UndecidableError, ParamError):
@@ -164,7 +174,7 @@ class PolicyEvaluator:
         # Parameters are objects of this evaluator, so their identities stay valid.
         key = id(compiled), id(params), request.resource, request.operation, request.namespace is None
         if key not in self._silent:
-            self._silent[key] = find_silent_ways(compiled, params, request, self.user)
+            self._silent[key] = find_silent_policy_ways(compiled, params, request, self.user)
         return self._silent[key]
 
     def _of(self, index: int, request: AdmissionRequest) -> Iterator[Violation]:
@@ -180,15 +190,15 @@ class PolicyEvaluator:
         for one, first in panel.open(hearing.open):
             try:
                 if one.params is None:
-                    if _is_about(one.compiled.policy, one.binding, request):
+                    if _applies_to_admission_request(one.compiled.policy, one.binding, request):
                         yield from self._decided(index, one.compiled, one.binding, request)
                     continue
                 for number, (param, ways) in enumerate(one.params, first):
                     known = ways, hearing.end(number) if ways else None, hearing.is_recheck
-                    for decision in decide_unless_silent(
+                    for decision in decide_admission_unless_silent(
                         known, one.compiled, request, param, self.user, given
                     ):
-                        yield _build_policy_violation(index, one.compiled, one.binding, decision)
+                        yield _build_admission_policy_violation(index, one.compiled, one.binding, decision)
             except UndecidableError as unknown:
                 if self._may_apply(one.compiled, one.binding, request, unknown):
                     yield _build_undecided_violation(index, one.compiled.policy, one.binding, unknown)
@@ -198,7 +208,7 @@ class PolicyEvaluator:
         """Yield the violations of every policy, each evaluated."""
         for compiled, binding in candidates.pairs:
             try:
-                if _is_about(compiled.policy, binding, request):
+                if _applies_to_admission_request(compiled.policy, binding, request):
                     yield from self._decided(index, compiled, binding, request)
             except UndecidableError as unknown:
                 if self._may_apply(compiled, binding, request, unknown):
@@ -211,17 +221,19 @@ class PolicyEvaluator:
         if isinstance(unknown, ConversionError):
             return True  # they see the converted object
         try:
-            params = find_parameters(compiled.policy, binding, request, self._known, self.kinds)
+            params = find_admission_parameter_objects(
+                compiled.policy, binding, request, self._known, self.kinds
+            )
         except ParamError:
             return compiled.policy.fails_closed
-        return any(may_apply(compiled, request, param, self.user) for param in params)
+        return any(may_admission_policy_apply(compiled, request, param, self.user) for param in params)
 
     def _decided(
         self, index: int, compiled: CompiledPolicy, binding: Binding, request: AdmissionRequest
     ) -> Iterator[Violation]:
         policy = compiled.policy
         try:
-            params = find_parameters(policy, binding, request, self._known, self.kinds)
+            params = find_admission_parameter_objects(policy, binding, request, self._known, self.kinds)
         except ParamError as missing:
             if policy.fails_closed:
                 said = f"failed to configure binding: {missing}"
@@ -229,10 +241,12 @@ class PolicyEvaluator:
             return
         for param in params:
             for decision in decide_request(compiled, request, param, self.user):
-                yield _build_policy_violation(index, compiled, binding, decision)
+                yield _build_admission_policy_violation(index, compiled, binding, decision)
 
 
-def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest) -> bool:
+def _applies_to_admission_request(
+    policy: AdmissionPolicy, binding: Binding, request: AdmissionRequest
+) -> bool:
     """Return whether policy and binding both match a request.
 
     Raises UndecidableError if that is unknown and neither excludes it for certain.
@@ -240,7 +254,7 @@ def _is_about(policy: AdmissionPolicy, binding: Binding, request: AdmissionReque
     unknown: list[UndecidableError] = []
     for match in (policy.match, binding.match):
         try:
-            if match is not None and not matches_request(match, request):
+            if match is not None and not matches_admission_request(match, request):
                 return False
         except UndecidableError as found:
             unknown.append(found)
@@ -256,11 +270,11 @@ def _build_undecided_violation(
     return Violation(index, policy, binding, Severity.WARNING, message, is_undecided=True)
 
 
-def _build_policy_violation(
+def _build_admission_policy_violation(
     index: int, compiled: CompiledPolicy, binding: Binding, decision: Decision
 ) -> Violation:
     number = compiled.checks.index(decision.check) if decision.check else -1
-    looked = find_cause_paths(decision)
+    looked = find_admission_refusal_fields(decision)
     return Violation(
         index,
         compiled.policy,
@@ -291,7 +305,7 @@ class Namespaces(Mapping[str, Body]):
 
     def __getitem__(self, name: str) -> Body:
         if name not in self._filled:
-            self._filled[name] = fill_defaults(self._plain[name], self._versions)
+            self._filled[name] = fill_api_server_defaults(self._plain[name], self._versions)
         return self._filled[name]
 
     def __iter__(self) -> Iterator[str]:

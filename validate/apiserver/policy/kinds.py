@@ -69,7 +69,7 @@ class ExtraKinds:
         """Return the resource of a kind. An unknown kind is assumed to have a namespace."""
         group, _, version = api_version.rpartition("/")
         plural, namespaced = self.more.get(
-            (group, kind), (guess_plural(kind), (group, kind) not in _CLUSTER_SCOPED)
+            (group, kind), (guess_resource_plural_of_kind(kind), (group, kind) not in _CLUSTER_SCOPED)
         )
         return Resource(group, version, kind, plural, namespaced)
 
@@ -79,7 +79,7 @@ def read_extra_kinds(versions: SchemaVersions) -> ExtraKinds:
     return ExtraKinds(versions.crds.resources if versions.crds else {})
 
 
-def guess_plural(kind: str) -> str:
+def guess_resource_plural_of_kind(kind: str) -> str:
     """Guess a plural: `NetworkPolicy` -> `networkpolicies`, `PriorityClass` -> `priorityclasses`.
 
     `Endpoints` is its own plural.

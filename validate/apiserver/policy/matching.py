@@ -12,7 +12,7 @@ from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.kinds import EQUIVALENT_VERSIONS, Resource
 from gangplan.validate.apiserver.policy.model import MatchRules, ResourceRule
-from gangplan.validate.apiserver.policy.selectors import is_empty_selector, matches_policy_selector
+from gangplan.validate.apiserver.policy.selectors import is_empty_selector, matches_admission_policy_selector
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 # Resources that no policy judges: policies themselves (policy/generic/plugin.go), and reviews that are not
@@ -76,30 +76,30 @@ def is_exempt(resource: Resource) -> bool:
     return (resource.group, resource.plural) in _EXEMPT
 
 
-def matches_request(match: MatchRules, request: AdmissionRequest) -> bool:
+def matches_admission_request(match: MatchRules, request: AdmissionRequest) -> bool:
     """Return whether the rules match the request. Raises UndecidableError."""
     unknown = _describe_unknown_namespace(match, request)
-    if unknown is None and not _matches_namespace_selector(match, request):
+    if unknown is None and not _matches_admission_namespace_selector(match, request):
         return False
-    if not _matches_object_selector(match, request):
+    if not _matches_admission_object_selector(match, request):
         return False
-    if _matches_any_resource_rule(match.excludes, match, request):
+    if _matches_any_admission_resource_rule(match.excludes, match, request):
         return False
-    if match.rules and not _matches_any_resource_rule(match.rules, match, request):
+    if match.rules and not _matches_any_admission_resource_rule(match.rules, match, request):
         return False
     if unknown is not None:
         raise UndecidableError(unknown)
     return True
 
 
-def may_match(match: MatchRules, resource: Resource, operation: str) -> bool:
+def may_match_admission_request(match: MatchRules, resource: Resource, operation: str) -> bool:
     """Return whether a request for a resource can match, whatever its object; False is certain."""
     versions = {resource.version, *(EQUIVALENT_VERSIONS.get(resource.group, ()) if match.equivalent else ())}
     return not match.rules or any(
         _matches_wildcard_list(rule.operations, operation)
         and _matches_wildcard_list(rule.groups, resource.group)
         and any(_matches_wildcard_list(rule.versions, version) for version in versions)
-        and any(_is_resource(name, resource.plural) for name in rule.resources)
+        and any(_matches_rule_resource(name, resource.plural) for name in rule.resources)
         for rule in match.rules
     )
 
@@ -113,7 +113,7 @@ def _describe_unknown_namespace(match: MatchRules, request: AdmissionRequest) ->
     return None
 
 
-def _matches_namespace_selector(match: MatchRules, request: AdmissionRequest) -> bool:
+def _matches_admission_namespace_selector(match: MatchRules, request: AdmissionRequest) -> bool:
     if not request.resource.namespaced and not request.is_namespace:
         return True  # it never excludes cluster-scoped objects
     if is_empty_selector(match.namespaces):
@@ -122,42 +122,43 @@ def _matches_namespace_selector(match: MatchRules, request: AdmissionRequest) ->
     labels = dict((owner.get("metadata") or {}).get("labels") or {})
     if request.namespace_name:
         labels.setdefault("kubernetes.io/metadata.name", request.namespace_name)
-    return matches_policy_selector(match.namespaces, labels)
+    return matches_admission_policy_selector(match.namespaces, labels)
 
 
-def _matches_object_selector(match: MatchRules, request: AdmissionRequest) -> bool:
+def _matches_admission_object_selector(match: MatchRules, request: AdmissionRequest) -> bool:
     if is_empty_selector(match.objects):
         return True
     bodies = [body for body in (request.body, request.old) if body]
     return any(
-        matches_policy_selector(match.objects, (body.get("metadata") or {}).get("labels")) for body in bodies
+        matches_admission_policy_selector(match.objects, (body.get("metadata") or {}).get("labels"))
+        for body in bodies
     )
 
 
-def _matches_any_resource_rule(
+def _matches_any_admission_resource_rule(
     rules: tuple[ResourceRule, ...], match: MatchRules, request: AdmissionRequest
 ) -> bool:
-    if any(_matches_resource_rule(rule, request, request.resource.version) for rule in rules):
+    if any(_matches_admission_resource_rule(rule, request, request.resource.version) for rule in rules):
         return True
     if not match.equivalent:
         return False
     for version in EQUIVALENT_VERSIONS.get(request.resource.group, ()):
         if version != request.resource.version and any(
-            _matches_resource_rule(rule, request, version) for rule in rules
+            _matches_admission_resource_rule(rule, request, version) for rule in rules
         ):
             about = f"{request.resource.plural} of {request.resource.group}/{version}"
             raise ConversionError(f"the policy names {about}; only the cluster can convert this object")
     return False
 
 
-def _matches_resource_rule(rule: ResourceRule, request: AdmissionRequest, version: str) -> bool:
+def _matches_admission_resource_rule(rule: ResourceRule, request: AdmissionRequest, version: str) -> bool:
     resource = request.resource
     return (
         _matches_rule_scope(rule.scope, request)
         and _matches_wildcard_list(rule.operations, request.operation)
         and _matches_wildcard_list(rule.groups, resource.group)
         and _matches_wildcard_list(rule.versions, version)
-        and any(_is_resource(name, resource.plural) for name in rule.resources)
+        and any(_matches_rule_resource(name, resource.plural) for name in rule.resources)
         and (not rule.names or request.name in rule.names)
     )
 
@@ -173,7 +174,7 @@ def _matches_wildcard_list(words: tuple[str, ...], word: str) -> bool:
     return "*" in words or word in words
 
 
-def _is_resource(written: str, plural: str) -> bool:
+def _matches_rule_resource(written: str, plural: str) -> bool:
     """Return whether `plural`, `*`, `plural/*` or `*/*` names the resource.
 
     An entry with a subresource never matches a create.

@@ -16,7 +16,7 @@ from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.kinds import Resource
-from gangplan.validate.apiserver.policy.matching import CREATE, AdmissionRequest, may_match
+from gangplan.validate.apiserver.policy.matching import CREATE, AdmissionRequest, may_match_admission_request
 from gangplan.validate.apiserver.policy.model import Binding
 from gangplan.validate.apiserver.policy.silent import SilentWays, build_joint_ways
 
@@ -104,14 +104,14 @@ class Candidates:
         pairs = tuple(
             (one, binding)
             for one in policies
-            if may_match(one.policy.match, resource, operation)
+            if may_match_admission_request(one.policy.match, resource, operation)
             for binding in bound.get(one.policy.name, ())
         )
         rules = [rule for one, binding in pairs for rule in (one.policy.match, binding.match) if rule]
-        spaces = _collect_selector_labels(rule.namespaces for rule in rules)
+        spaces = _collect_admission_selector_labels(rule.namespaces for rule in rules)
         return cls(
             pairs,
-            _collect_selector_labels(rule.objects for rule in rules),
+            _collect_admission_selector_labels(rule.objects for rule in rules),
             spaces,
             any(one.names for rule in rules for one in (*rule.rules, *rule.excludes)),
             any(binding.params is not None and not binding.params.namespace for _, binding in pairs)
@@ -119,7 +119,7 @@ class Candidates:
         )
 
 
-def _collect_selector_labels(selectors: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
+def _collect_admission_selector_labels(selectors: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
     """Return the labels that selectors name, sorted, each with whether its value matters."""
     found: dict[str, bool] = {}
     for selector in selectors:
@@ -145,7 +145,7 @@ class MeaningIndex:
 
     def of(self, candidates: Candidates, request: AdmissionRequest) -> Panel:
         """Return the panel that judges a request."""
-        key = _build_meaning_key(candidates, request)
+        key = _build_admission_request_key(candidates, request)
         if key is None:
             return self._asked(candidates, request)
         if key not in self._known:
@@ -168,19 +168,21 @@ class MeaningIndex:
         return self._joint.setdefault(tuple(map(id, trees)), build_joint_ways())
 
 
-def _build_meaning_key(candidates: Candidates, request: AdmissionRequest) -> tuple[Any, ...] | None:
+def _build_admission_request_key(candidates: Candidates, request: AdmissionRequest) -> tuple[Any, ...] | None:
     """Return the facts that the meanings of a request depend on, or None if they are too many."""
     if request.operation != CREATE or request.is_namespace or candidates.by_name:
         return None
-    labels = _select_named_object_labels(candidates.labels, request.body)
-    spaces = _select_named_object_labels(candidates.spaces, request.namespace or {})
+    labels = _select_labels_named_by_match_rules(candidates.labels, request.body)
+    spaces = _select_labels_named_by_match_rules(candidates.spaces, request.namespace or {})
     if labels is None or spaces is None:
         return None
     name = request.namespace_name if candidates.by_space else ""
     return request.resource, request.namespace is None, name, spaces, labels
 
 
-def _select_named_object_labels(names: Mapping[str, bool], body: Body) -> tuple[tuple[str, str], ...] | None:
+def _select_labels_named_by_match_rules(
+    names: Mapping[str, bool], body: Body
+) -> tuple[tuple[str, str], ...] | None:
     """Return the labels of an object that selectors name, or None if they are not valid labels."""
     labels = (body.get("metadata") or {}).get("labels") or {}
     if not isinstance(labels, dict):

@@ -127,19 +127,19 @@ GITOPS_USER = User(
 )
 
 
-def match_of(body: Mapping[str, Any] | None) -> MatchRules:
+def admission_match_rules_of(body: Mapping[str, Any] | None) -> MatchRules:
     """Return the match rules in `matchConstraints` or `matchResources` of an object that fits its schema."""
     body = body or {}
     return MatchRules(
-        tuple(map(_parse_resource_rule, body.get("resourceRules") or ())),
-        tuple(map(_parse_resource_rule, body.get("excludeResourceRules") or ())),
+        tuple(map(_parse_admission_resource_rule, body.get("resourceRules") or ())),
+        tuple(map(_parse_admission_resource_rule, body.get("excludeResourceRules") or ())),
         body.get("namespaceSelector") or {},
         body.get("objectSelector") or {},
         body.get("matchPolicy", "Equivalent") == "Equivalent",
     )
 
 
-def _parse_resource_rule(body: Mapping[str, Any]) -> ResourceRule:
+def _parse_admission_resource_rule(body: Mapping[str, Any]) -> ResourceRule:
     return ResourceRule(
         tuple(body.get("apiGroups") or ()),
         tuple(body.get("apiVersions") or ()),
@@ -150,18 +150,18 @@ def _parse_resource_rule(body: Mapping[str, Any]) -> ResourceRule:
     )
 
 
-def policy_of(written: PlacedObject) -> AdmissionPolicy:
+def admission_policy_of(written: PlacedObject) -> AdmissionPolicy:
     """Return the policy in an object that fits its schema."""
     spec = written.body["spec"]
     kind = spec.get("paramKind")
     return AdmissionPolicy(
         written.body["metadata"]["name"],
         written,
-        match_of(spec.get("matchConstraints")),
+        admission_match_rules_of(spec.get("matchConstraints")),
         spec.get("failurePolicy", "Fail") == "Fail",
         (kind["apiVersion"], kind["kind"]) if kind else None,
-        _parse_policy_expressions(spec, "matchConditions"),
-        _parse_policy_expressions(spec, "variables"),
+        _parse_admission_policy_expressions(spec, "matchConditions"),
+        _parse_admission_policy_expressions(spec, "variables"),
         tuple(
             Validation(
                 one["expression"],
@@ -172,11 +172,11 @@ def policy_of(written: PlacedObject) -> AdmissionPolicy:
             )
             for index, one in enumerate(spec.get("validations") or ())
         ),
-        _parse_policy_expressions(spec, "auditAnnotations", "key", "valueExpression"),
+        _parse_admission_policy_expressions(spec, "auditAnnotations", "key", "valueExpression"),
     )
 
 
-def _parse_policy_expressions(
+def _parse_admission_policy_expressions(
     spec: Mapping[str, Any], field: str, name: str = "name", text: str = "expression"
 ) -> tuple[Expression, ...]:
     return tuple(
@@ -185,7 +185,7 @@ def _parse_policy_expressions(
     )
 
 
-def binding_of(written: PlacedObject) -> Binding:
+def admission_policy_binding_of(written: PlacedObject) -> Binding:
     """Return the binding in an object that fits its schema."""
     spec = written.body["spec"]
     ref = spec.get("paramRef")
@@ -197,7 +197,7 @@ def binding_of(written: PlacedObject) -> Binding:
             ref.get("selector"),
             ref.get("parameterNotFoundAction") == "Deny",
         )
-    match = match_of(spec["matchResources"]) if spec.get("matchResources") else None
+    match = admission_match_rules_of(spec["matchResources"]) if spec.get("matchResources") else None
     return Binding(
         written.body["metadata"]["name"],
         spec["policyName"],

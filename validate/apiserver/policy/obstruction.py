@@ -26,12 +26,12 @@ _CONTROLLERS = frozenset({"status", "finalizers", "scale", "binding", "*"})
 _HELP = "Write operations: [CREATE, UPDATE]."
 
 
-def check_obstruction(policy: Body) -> Problems:
+def check_admission_policy_obstruction(policy: Body) -> Problems:
     """Report entries of resourceRules that cover the deletion or the status of the resources of runs."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
         path = ("spec", "matchConstraints", "resourceRules", index)
-        meant = sorted(set(_list_run_resources(rule)))
+        meant = sorted(set(_list_run_resources_of_admission_rule(rule)))
         if not meant:
             continue
         for place, operation in enumerate(rule.get("operations") or ()):
@@ -46,7 +46,7 @@ def check_obstruction(policy: Body) -> Problems:
                 yield report_wrong_field((*path, "resources", place), said, help)
 
 
-def _list_run_resources(rule: Mapping[str, Any]) -> Iterator[str]:
+def _list_run_resources_of_admission_rule(rule: Mapping[str, Any]) -> Iterator[str]:
     """Yield the resources of runs that a rule names."""
     groups = set(rule.get("apiGroups") or ())
     names = {str(entry).partition("/")[0] for entry in rule.get("resources") or ()}

@@ -8,7 +8,7 @@ from gangplan.objects import Body
 from gangplan.validate.apiserver.policy.kinds import ExtraKinds
 from gangplan.validate.apiserver.policy.matching import AdmissionRequest
 from gangplan.validate.apiserver.policy.model import AdmissionPolicy, Binding, ParamRef
-from gangplan.validate.apiserver.policy.selectors import matches_policy_selector
+from gangplan.validate.apiserver.policy.selectors import matches_admission_policy_selector
 
 MISSING = "no params found for policy binding with `Deny` parameterNotFoundAction"
 PLACED = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
@@ -43,7 +43,7 @@ class ParamError(Exception):
     """The server refuses the request, with this message, because of the binding's parameters."""
 
 
-def find_parameters(
+def find_admission_parameter_objects(
     policy: AdmissionPolicy,
     binding: Binding,
     request: AdmissionRequest,
@@ -77,4 +77,4 @@ def _is_meant(body: Body, ref: ParamRef, namespace: str) -> bool:
     metadata = body.get("metadata") or {}
     if namespace and (metadata.get("namespace") or "default") != namespace:
         return False
-    return bool(ref.name) or matches_policy_selector(ref.selector, metadata.get("labels"))
+    return bool(ref.name) or matches_admission_policy_selector(ref.selector, metadata.get("labels"))

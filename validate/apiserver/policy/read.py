@@ -11,10 +11,15 @@ from gangplan.objects import ADMISSION_API, BINDING_KIND, POLICY_KIND, Body
 from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_INERT, POLICY_INVALID
 from gangplan.validate.apiserver.policy.checks import check_policy_binding, check_policy_object
-from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, compile_policy
-from gangplan.validate.apiserver.policy.model import Binding, PlacedObject, binding_of, policy_of
+from gangplan.validate.apiserver.policy.compiled import CompiledPolicy, compile_admission_policy
+from gangplan.validate.apiserver.policy.model import (
+    Binding,
+    PlacedObject,
+    admission_policy_binding_of,
+    admission_policy_of,
+)
 from gangplan.validate.apiserver.schema import SchemaVersions
-from gangplan.validate.apiserver.schema import check_object_schema as schema_problems
+from gangplan.validate.apiserver.schema import check_object_against_api_schema as schema_problems
 
 # The policies that come with gangplan compile from this minor on; tests prove it, so a start need not check
 # it.
@@ -42,31 +47,33 @@ def read_policy_objects(objects: Sequence[PlacedObject], versions: SchemaVersion
     names: set[str] = set()
     bound: set[str] = set()  # by invalid bindings
     for written in objects:
-        kind = _find_policy_object_kind(written)
+        kind = _find_admission_policy_object_kind(written)
         if kind is None:
             reading.others.append(written.body)
             continue
         wrong = (
-            [] if _is_trusted(written, versions) else list(_check_policy_manifest(written, kind, versions))
+            []
+            if _is_trusted(written, versions)
+            else list(_check_admission_policy_manifest(written, kind, versions))
         )
-        wrong = wrong or list(_check_repeated_policy_name(written, kind, seen))
+        wrong = wrong or list(_check_repeated_admission_policy_name(written, kind, seen))
         name = (written.body.get("metadata") or {}).get("name") if isinstance(written.body, dict) else None
         if kind == POLICY_KIND and isinstance(name, str):
             names.add(name)
         if wrong:
             reading.problems += wrong
-            bound |= _find_badly_bound_policy(written, kind)
+            bound |= _find_badly_bound_admission_policy(written, kind)
         elif kind == BINDING_KIND:
-            reading.bindings.append(binding_of(written))
+            reading.bindings.append(admission_policy_binding_of(written))
         else:
-            _compile_placed_policy(written, versions, reading)
+            _compile_placed_admission_policy(written, versions, reading)
     reading.policies.sort(key=lambda one: one.policy.name)
     reading.bindings.sort(key=lambda one: one.name)
-    reading.problems += _check_inert_policies(reading, names, bound)
+    reading.problems += _check_inert_admission_policies(reading, names, bound)
     return reading
 
 
-def _find_policy_object_kind(written: PlacedObject) -> str | None:
+def _find_admission_policy_object_kind(written: PlacedObject) -> str | None:
     """Return which of the two kinds an object is, or None.
 
     Older API versions have the same fields.
@@ -85,7 +92,9 @@ def _is_trusted(written: PlacedObject, versions: SchemaVersions) -> bool:
     return written.is_shipped and parse_line_key(versions.kubernetes)[1] >= SHIPPED_FROM
 
 
-def _check_policy_manifest(written: PlacedObject, kind: str, versions: SchemaVersions) -> Iterator[Finding]:
+def _check_admission_policy_manifest(
+    written: PlacedObject, kind: str, versions: SchemaVersions
+) -> Iterator[Finding]:
     version = written.body.get("apiVersion")
     if version != ADMISSION_API:
         help = f"Write apiVersion: {ADMISSION_API} (Kubernetes 1.30 and later)."
@@ -105,7 +114,7 @@ def _check_policy_manifest(written: PlacedObject, kind: str, versions: SchemaVer
         yield Finding(POLICY_INVALID, written.where(problem.path), problem.message, problem.help)
 
 
-def _check_repeated_policy_name(
+def _check_repeated_admission_policy_name(
     written: PlacedObject, kind: str, seen: dict[tuple[str, str], PlacedObject]
 ) -> Iterator[Finding]:
     key = kind, written.body["metadata"]["name"]
@@ -116,9 +125,11 @@ def _check_repeated_policy_name(
         yield Finding(POLICY_INVALID, where, message, "Rename one of them.", clue=Clue(kind=REPEATED_NAME))
 
 
-def _compile_placed_policy(written: PlacedObject, versions: SchemaVersions, reading: PolicyReading) -> None:
-    policy = policy_of(written)
-    programs = compile_policy(policy, parse_line_key(versions.kubernetes)[1])
+def _compile_placed_admission_policy(
+    written: PlacedObject, versions: SchemaVersions, reading: PolicyReading
+) -> None:
+    policy = admission_policy_of(written)
+    programs = compile_admission_policy(policy, parse_line_key(versions.kubernetes)[1])
     if _is_trusted(written, versions) or not programs.refused:
         reading.policies.append(programs)
         return
@@ -128,7 +139,7 @@ def _compile_placed_policy(written: PlacedObject, versions: SchemaVersions, read
         reading.problems.append(Finding(one.rule, one.where, message, help))
 
 
-def _find_badly_bound_policy(written: PlacedObject, kind: str) -> set[str]:
+def _find_badly_bound_admission_policy(written: PlacedObject, kind: str) -> set[str]:
     """Return the policy of an invalid binding.
 
     The binding is reported already, and reporting a policy without binding would distract from it.
@@ -138,7 +149,7 @@ def _find_badly_bound_policy(written: PlacedObject, kind: str) -> set[str]:
     return {name} if isinstance(name, str) else set()
 
 
-def _check_inert_policies(
+def _check_inert_admission_policies(
     reading: PolicyReading, names: set[str], bound_badly: set[str]
 ) -> Iterator[Finding]:
     """Yield bindings of missing policies, and policies without bindings: neither has any effect."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from gangplan.objects import Body
 from gangplan.validate.apiserver.policy.checks_match import Problems, report_wrong_field
-from gangplan.validate.apiserver.policy.kinds import ExtraKinds, guess_plural
-from gangplan.validate.apiserver.schema import SchemaVersions, list_schema_kinds
+from gangplan.validate.apiserver.policy.kinds import ExtraKinds, guess_resource_plural_of_kind
+from gangplan.validate.apiserver.schema import SchemaVersions, list_kinds_with_api_schema
 
 # Resources that Kubernetes itself serves, by group: its api/discovery, the same in v1.33, v1.34 and v1.36.
 BUILT_IN = {
@@ -46,10 +46,10 @@ _OPEN = frozenset(
 )
 
 
-def list_served_resources(versions: SchemaVersions, known: ExtraKinds) -> dict[str, frozenset[str]]:
+def list_served_resource_plurals(versions: SchemaVersions, known: ExtraKinds) -> dict[str, frozenset[str]]:
     """Return plurals by group, for groups with all their kinds known."""
     found = {group: set(names.split()) for group, names in BUILT_IN.items()}
-    for api_version, kind in list_schema_kinds(versions):
+    for api_version, kind in list_kinds_with_api_schema(versions):
         resource = known.find(api_version, kind)
         if resource.group not in _OPEN:
             found.setdefault(resource.group, set()).add(resource.plural)
@@ -59,7 +59,7 @@ def list_served_resources(versions: SchemaVersions, known: ExtraKinds) -> dict[s
     return {group: frozenset({*names, *_MORE.get(group, "").split()}) for group, names in found.items()}
 
 
-def check_policy_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Problems:
+def check_admission_policy_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -> Problems:
     """Report entries of resourceRules that match nothing, in groups with all their kinds known."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
@@ -74,11 +74,11 @@ def check_policy_resources(policy: Body, groups: Mapping[str, frozenset[str]]) -
                 yield report_wrong_field(
                     path,
                     _describe_unknown_resource(name, named),
-                    _suggest_resource_correction(name, groups, there),
+                    _suggest_admission_rule_resource(name, groups, there),
                 )
 
 
-def check_policy_parameters(
+def check_admission_policy_param_kind(
     policy: Body, groups: Mapping[str, frozenset[str]], versions: SchemaVersions
 ) -> Problems:
     """Report a `paramKind` that no server has, in a group with all its kinds known."""
@@ -88,10 +88,10 @@ def check_policy_parameters(
     name, api_version = str(kind.get("kind")), str(kind.get("apiVersion"))
     group = api_version.rpartition("/")[0]
     known = sorted(
-        {one for version, one in list_schema_kinds(versions) if version.rpartition("/")[0] == group}
+        {one for version, one in list_kinds_with_api_schema(versions) if version.rpartition("/")[0] == group}
     )
     is_misspelt = name not in known and name.lower() in (one.lower() for one in known)
-    if group not in groups or (guess_plural(name) in groups[group] and not is_misspelt):
+    if group not in groups or (guess_resource_plural_of_kind(name) in groups[group] and not is_misspelt):
         return
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     help = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known[:8])}."
@@ -105,7 +105,7 @@ def _describe_unknown_resource(name: str, named: list[str]) -> str:
     return f"{where} has no resource '{name}': the policy matches nothing"
 
 
-def _suggest_resource_correction(
+def _suggest_admission_rule_resource(
     name: str, groups: Mapping[str, frozenset[str]], there: frozenset[str]
 ) -> str:
     close = difflib.get_close_matches(name.lower(), sorted(there), n=1, cutoff=0.6)

@@ -8,7 +8,9 @@ from typing import Any
 from gangplan.validate.apiserver.labels import matches_labels
 
 
-def matches_policy_selector(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
+def matches_admission_policy_selector(
+    selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None
+) -> bool:
     """Return whether a selector that fits its schema matches an object with these labels.
 
     None is an empty selector, which matches everything.

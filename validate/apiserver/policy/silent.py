@@ -29,7 +29,10 @@ from gangplan.validate.apiserver.policy.compiled import CompiledPolicy
 from gangplan.validate.apiserver.policy.evaluate import Decision, decide_request
 from gangplan.validate.apiserver.policy.matching import UPDATE, AdmissionRequest, UndecidableError
 from gangplan.validate.apiserver.policy.model import User
-from gangplan.validate.apiserver.policy.values import build_namespace_value, build_request_value
+from gangplan.validate.apiserver.policy.values import (
+    build_admission_namespace_value,
+    build_admission_request_value,
+)
 
 # Once per this many answers from a tree, the policy is evaluated all the same, and the results are compared.
 RECHECKED = 256
@@ -106,10 +109,15 @@ class Hearing:
 
 def build_silence_inputs(request: AdmissionRequest, user: User) -> tuple[Any, ...]:
     """Return what the ways of policies start from: the object, the old one, the namespace, the request."""
-    return request.body, request.old, build_namespace_value(request), build_request_value(request, user)
+    return (
+        request.body,
+        request.old,
+        build_admission_namespace_value(request),
+        build_admission_request_value(request, user),
+    )
 
 
-def decide_unless_silent(
+def decide_admission_unless_silent(
     known: tuple[SilentWays | None, QuestionNode | None, bool],
     compiled: CompiledPolicy,
     request: AdmissionRequest,
@@ -142,7 +150,7 @@ def decide_unless_silent(
         raise
     if end is None and not ways.is_closed:
         ways.news += 1
-        end = _record_policy_questions(ways.tree, compiled, request, params, given)
+        end = _record_admission_policy_questions(ways.tree, compiled, request, params, given)
     if end is SILENT and found:
         raise _build_misjudgment_error(
             compiled, f"a known way ends in silence, but it says: {found[0].message}"
@@ -156,7 +164,7 @@ def _build_misjudgment_error(compiled: CompiledPolicy, what: str) -> InternalErr
     )
 
 
-def _record_policy_questions(
+def _record_admission_policy_questions(
     tree: QuestionTree,
     compiled: CompiledPolicy,
     request: AdmissionRequest,
@@ -206,7 +214,7 @@ def _is_silent(
     return all(asker.truth(asker.evaluate(check.program, sees)) for check in compiled.checks)
 
 
-def find_silent_ways(
+def find_silent_policy_ways(
     compiled: CompiledPolicy, params: Body | None, request: AdmissionRequest, user: User
 ) -> SilentWays | None:
     """Return the ways that a request may take, or None for a policy whose costs or audit annotations count.
@@ -215,7 +223,7 @@ def find_silent_ways(
     """
     if not compiled.policy.written.is_shipped or compiled.policy.annotations:
         return None
-    is_placed = build_namespace_value(request) is not None
+    is_placed = build_admission_namespace_value(request) is not None
     key = (
         request.resource,
         request.operation,

@@ -15,7 +15,7 @@ Value = Any
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations", "finalizers")
 
 
-def build_request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
+def build_admission_request_value(request: AdmissionRequest, user: User) -> dict[str, Value]:
     """Return `request`: an AdmissionRequest as JSON; like the server, it omits empty fields."""
     resource = request.resource
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
@@ -43,7 +43,9 @@ def build_request_value(request: AdmissionRequest, user: User) -> dict[str, Valu
     return value
 
 
-def build_namespace_value(request: AdmissionRequest, *, is_whole: bool = False) -> dict[str, Value] | None:
+def build_admission_namespace_value(
+    request: AdmissionRequest, *, is_whole: bool = False
+) -> dict[str, Value] | None:
     """Return `namespaceObject`: null for cluster-scoped objects, and for a Namespace itself.
 
     With `is_whole`, it has all of its metadata, as audit annotations see it.

@@ -23,12 +23,12 @@ import yaml
 
 from gangplan.model.support import JOBSET_LINES, KUBERNETES_LINES, KUEUE_LINES, TRAINER_LINES, parse_line_key
 from gangplan.records import dataclass
-from gangplan.validate.apiserver.schemas.overlay import Overlay, build_kueue_definition
+from gangplan.validate.apiserver.schemas.overlay import Overlay, build_kueue_schema_definition
 from gangplan.validate.apiserver.schemas.sources import (
     Definitions,
     SchemaBody,
     read_kubernetes_schemas,
-    read_trainer_schemas,
+    read_openapi_schemas_of_trainer,
 )
 
 HERE = Path(__file__).parent
@@ -88,7 +88,7 @@ class SchemaComponent:
     versions: dict[str, Definitions] = field(default_factory=dict)
 
 
-def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
+def unpack_schema_packages(downloads: Path, work: Path) -> dict[str, Path]:
     """Unpack each package of PACKAGES, downloading it first if it is not in `downloads`."""
     out = {}
     for key, pin in PACKAGES.items():
@@ -103,7 +103,7 @@ def unpacked(downloads: Path, work: Path) -> dict[str, Path]:
     return out
 
 
-def as_kind(schema: SchemaBody, api_version: str, kind: str) -> SchemaBody:
+def build_schema_of_api_kind(schema: SchemaBody, api_version: str, kind: str) -> SchemaBody:
     """Return a top-level definition: apiVersion and kind fixed, a name required, the status left open."""
     out = deepcopy(schema)
     properties = out["properties"]
@@ -116,7 +116,7 @@ def as_kind(schema: SchemaBody, api_version: str, kind: str) -> SchemaBody:
     return out
 
 
-def kubernetes_component(package: Path, shapes: dict[str, SchemaBody]) -> SchemaComponent:
+def build_kubernetes_schema_component(package: Path, shapes: dict[str, SchemaBody]) -> SchemaComponent:
     """Return the built-in kinds, and the shapes that every component uses."""
     out = SchemaComponent("kubernetes")
     for api_version, kinds in KINDS.items():
@@ -126,13 +126,13 @@ def kubernetes_component(package: Path, shapes: dict[str, SchemaBody]) -> Schema
     for minor in MINORS["kubernetes"]:
         definitions = read_kubernetes_schemas(package, minor)
         for gvk, name in out.kinds.items():
-            definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+            definitions[name] = build_schema_of_api_kind(definitions[name], *gvk.rsplit("/", 1))
         definitions |= {f"shape.{name}": deepcopy(shape) for name, shape in shapes.items()}
         out.versions[minor] = definitions
     return out
 
 
-def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, SchemaComponent]:
+def build_trainer_schema_components(packages: dict[str, Path]) -> tuple[SchemaComponent, SchemaComponent]:
     """Return JobSet and Trainer, which the same package publishes."""
     jobset, out = SchemaComponent("jobset"), SchemaComponent("trainer")
     jobset.kinds = {"jobset.x-k8s.io/v1alpha2/JobSet": "jobset.v1alpha2.JobSet"}
@@ -140,10 +140,12 @@ def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, Sche
         kind = model.removeprefix("TrainerV1alpha1")
         out.kinds[f"trainer.kubeflow.org/v1alpha1/{kind}"] = f"trainer.v1alpha1.{kind}"
     for minor in MINORS["trainer"]:
-        definitions = read_trainer_schemas(packages[f"trainer-{minor}"], [*MODELS, "JobsetV1alpha2JobSet"])
+        definitions = read_openapi_schemas_of_trainer(
+            packages[f"trainer-{minor}"], [*MODELS, "JobsetV1alpha2JobSet"]
+        )
         for component in (jobset, out):
             for gvk, name in component.kinds.items():
-                definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+                definitions[name] = build_schema_of_api_kind(definitions[name], *gvk.rsplit("/", 1))
         jobset.versions[JOBSET_OF[minor]] = {n: d for n, d in definitions.items() if n.startswith("jobset.")}
         jobset.base[JOBSET_OF[minor]] = {"kubernetes": KUBERNETES_OF[minor]}
         own = ("trainer.", "scheduling.v1beta1.", "autoscaling.")
@@ -152,30 +154,30 @@ def trainer_components(packages: dict[str, Path]) -> tuple[SchemaComponent, Sche
     return jobset, out
 
 
-def kueue_component(text: dict[str, Any]) -> SchemaComponent:
+def build_kueue_schema_component(text: dict[str, Any]) -> SchemaComponent:
     """Return Kueue from kueue.yaml."""
     out = SchemaComponent("kueue")
     for minor in MINORS["kueue"]:
         version = parse_line_key(minor)
         definitions = {
-            f"kueue.{name}": build_kueue_definition(fields, version)
+            f"kueue.{name}": build_kueue_schema_definition(fields, version)
             for name, fields in text["shared"].items()
         }
         for api in ("v1beta1", "v1beta2"):
             for name, fields in text[api].items():
                 full = f"kueue.{api}.{name}"
-                definitions[full] = build_kueue_definition(fields, version)
+                definitions[full] = build_kueue_schema_definition(fields, version)
                 if "spec" in fields or name == "WorkloadPriorityClass":
                     out.kinds[f"kueue.x-k8s.io/{api}/{name}"] = full
-                    definitions[full] = as_kueue_kind(definitions[full], api, name, text["names"])
+                    definitions[full] = build_kueue_kind_schema(definitions[full], api, name, text["names"])
         out.versions[minor] = definitions
         out.base[minor] = {"kubernetes": KUEUE_KUBERNETES}
     return out
 
 
-def as_kueue_kind(schema: SchemaBody, api: str, name: str, names: dict[str, str]) -> SchemaBody:
+def build_kueue_kind_schema(schema: SchemaBody, api: str, name: str, names: dict[str, str]) -> SchemaBody:
     """Return a top-level Kueue definition with the pattern of its name."""
-    out = as_kind(schema, f"kueue.x-k8s.io/{api}", name)
+    out = build_schema_of_api_kind(schema, f"kueue.x-k8s.io/{api}", name)
     shape = names.get(name, "dns-subdomain")
     out["properties"]["metadata"]["properties"] = {"name": {"$ref": f"#/$defs/shape.{shape}"}}
     # A Cohort without a spec is a root without quota of its own, and Kueue accepts it (v0.19.2).
@@ -184,17 +186,18 @@ def as_kueue_kind(schema: SchemaBody, api: str, name: str, names: dict[str, str]
     return out
 
 
-def written_component(component: str, text: dict[str, Any]) -> SchemaComponent:
+def build_handwritten_schema_component(component: str, text: dict[str, Any]) -> SchemaComponent:
     """Return kinds whose spec is written by hand: the MPI operator's in mpi.yaml, add-ons' in addons.yaml."""
     out = SchemaComponent(component, kinds=dict(text["kinds"]))
     for minor in MINORS[component]:
         definitions = {name: deepcopy(shape) for name, shape in text.get("shapes", {}).items()}
         version = parse_line_key(minor)
         definitions |= {
-            name: build_kueue_definition(fields, version) for name, fields in text["definitions"].items()
+            name: build_kueue_schema_definition(fields, version)
+            for name, fields in text["definitions"].items()
         }
         for gvk, name in out.kinds.items():
-            definitions[name] = as_kind(definitions[name], *gvk.rsplit("/", 1))
+            definitions[name] = build_schema_of_api_kind(definitions[name], *gvk.rsplit("/", 1))
             definitions[name]["required"] = sorted({*definitions[name]["required"], "spec"})
             named = {"name": {"$ref": f"#/$defs/shape.{NAMES[component]}"}}
             definitions[name]["properties"]["metadata"]["properties"] = named
@@ -203,19 +206,21 @@ def written_component(component: str, text: dict[str, Any]) -> SchemaComponent:
     return out
 
 
-def references(schema: Any) -> set[str]:
+def list_referenced_api_definitions(schema: Any) -> set[str]:
     """Return the names of the definitions that a schema refers to."""
     if isinstance(schema, dict):
-        found = set().union(*(references(value) for value in schema.values()))
+        found = set().union(*(list_referenced_api_definitions(value) for value in schema.values()))
         if isinstance(schema.get("$ref"), str):
             found.add(schema["$ref"].removeprefix("#/$defs/"))
         return found
     if isinstance(schema, list):
-        return set().union(*(references(value) for value in schema))
+        return set().union(*(list_referenced_api_definitions(value) for value in schema))
     return set()
 
 
-def everything(components: dict[str, SchemaComponent], component: SchemaComponent, minor: str) -> Definitions:
+def merge_component_definitions(
+    components: dict[str, SchemaComponent], component: SchemaComponent, minor: str
+) -> Definitions:
     """Return the component's definitions at a minor, in addition to those of its base."""
     out: Definitions = {}
     for name, version in component.base.get(minor, {}).items():
@@ -223,25 +228,29 @@ def everything(components: dict[str, SchemaComponent], component: SchemaComponen
     return out | component.versions[minor]
 
 
-def needed(components: dict[str, SchemaComponent]) -> dict[tuple[str, str], set[str]]:
+def list_api_definitions_reached_by_kinds(
+    components: dict[str, SchemaComponent],
+) -> dict[tuple[str, str], set[str]]:
     """Return the definitions that some kind reaches, by component and minor."""
     out: dict[tuple[str, str], set[str]] = {}
     for component in components.values():
         for minor in component.versions:
-            known = everything(components, component, minor)
+            known = merge_component_definitions(components, component, minor)
             todo, seen = list(component.kinds.values()), set()
             while todo:
                 name = todo.pop()
                 if name not in seen:
                     seen.add(name)
-                    todo += references(known[name])
+                    todo += list_referenced_api_definitions(known[name])
             for owner, version in {**component.base.get(minor, {}), component.name: minor}.items():
                 theirs = components[owner].versions[version].keys()
                 out.setdefault((owner, version), set()).update(seen & theirs)
     return out
 
 
-def folded(component: SchemaComponent, keep: dict[tuple[str, str], set[str]]) -> dict[str, Any]:
+def fold_component_definitions(
+    component: SchemaComponent, keep: dict[tuple[str, str], set[str]]
+) -> dict[str, Any]:
     """Return the content of the component's file: each definition at the minors where it changes."""
     definitions: dict[str, dict[str, SchemaBody | None]] = {}
     minors = sorted(component.versions, key=parse_line_key)
@@ -260,7 +269,7 @@ def folded(component: SchemaComponent, keep: dict[tuple[str, str], set[str]]) ->
     }
 
 
-def lines(content: dict[str, Any]) -> str:
+def format_one_schema_per_line(content: dict[str, Any]) -> str:
     """Format compact JSON with one definition per line, so that diffs are readable."""
     head = {key: value for key, value in content.items() if key != "definitions"}
     rows = [json.dumps(head, separators=(",", ":"), sort_keys=True)[:-1] + ',"definitions":{']
@@ -271,36 +280,48 @@ def lines(content: dict[str, Any]) -> str:
     return "\n".join([*rows, "}}"]) + "\n"
 
 
-def build(downloads: Path) -> dict[str, str]:
+def build_apiserver_schema_files(downloads: Path) -> dict[str, str]:
     """Return the text of every schema file by its name."""
     facts = yaml.safe_load((HERE / "constraints.yaml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as work:
-        packages = unpacked(downloads, Path(work))
-        parts = [kubernetes_component(packages["kubernetes"], facts["shapes"]), *trainer_components(packages)]
-    parts.append(kueue_component(yaml.safe_load((HERE / "kueue.yaml").read_text(encoding="utf-8"))))
+        packages = unpack_schema_packages(downloads, Path(work))
+        parts = [
+            build_kubernetes_schema_component(packages["kubernetes"], facts["shapes"]),
+            *build_trainer_schema_components(packages),
+        ]
+    parts.append(
+        build_kueue_schema_component(yaml.safe_load((HERE / "kueue.yaml").read_text(encoding="utf-8")))
+    )
     for name in ("mpi", "addons"):
-        parts.append(written_component(name, yaml.safe_load((HERE / f"{name}.yaml").read_text("utf-8"))))
+        parts.append(
+            build_handwritten_schema_component(
+                name, yaml.safe_load((HERE / f"{name}.yaml").read_text("utf-8"))
+            )
+        )
     components = {part.name: part for part in parts}
     overlay = Overlay()
     for block in facts["components"]:
         component = components[block["component"]]
         for minor in block.get("versions", component.versions):
-            known = everything(components, component, minor)
+            known = merge_component_definitions(components, component, minor)
             overlay.apply(component.versions[minor], known, block["definitions"])
     if overlay.missed():
         raise SystemExit(f"constraints.yaml: no version has these fields: {overlay.missed()}")
-    keep = needed(components)
-    return {f"{part.name}.json": lines(folded(part, keep)) for part in parts}
+    keep = list_api_definitions_reached_by_kinds(components)
+    return {
+        f"{part.name}.json": format_one_schema_per_line(fold_component_definitions(part, keep))
+        for part in parts
+    }
 
 
-def build_schemas() -> None:
+def write_apiserver_schemas() -> None:
     """Write the files next to this script."""
     with tempfile.TemporaryDirectory() as scratch:
         downloads = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch)
-        for name, text in build(downloads).items():
+        for name, text in build_apiserver_schema_files(downloads).items():
             (HERE / name).write_text(text, encoding="utf-8")
             print(f"{name}: {len(text) / 1000:.0f} KB")
 
 
 if __name__ == "__main__":
-    build_schemas()
+    write_apiserver_schemas()

@@ -36,7 +36,7 @@ class Overlay:
                 node = self._node(own.get(name), path, known)
                 if node is not None:
                     self.hit.add((name, path))
-                    constrain(node, fact)
+                    apply_fact_to_apiserver_schema(node, fact)
 
     def missed(self) -> list[tuple[str, str]]:
         """Return facts about fields that no version has: mistakes in constraints.yaml."""
@@ -60,7 +60,7 @@ class Overlay:
         return node
 
 
-def constrain(node: SchemaBody, fact: Any) -> None:
+def apply_fact_to_apiserver_schema(node: SchemaBody, fact: Any) -> None:
     """Change one schema by one fact: a shape, {replace: schema}, or keywords to add."""
     if isinstance(fact, str):
         node.clear()
@@ -79,20 +79,20 @@ def constrain(node: SchemaBody, fact: Any) -> None:
             node[keyword] = value
 
 
-def build_kueue_definition(text: dict[str, Any], version: tuple[int, ...]) -> SchemaBody:
+def build_kueue_schema_definition(text: dict[str, Any], version: tuple[int, ...]) -> SchemaBody:
     """Return one definition of kueue.yaml for one Kueue minor."""
     out: SchemaBody = {"type": "object", "additionalProperties": False, "properties": {}}
     for field, value in text.items():
         if field == "":
-            constrain(out, value)
+            apply_fact_to_apiserver_schema(out, value)
             continue
         for option in value if isinstance(value, list) and "is" in value[0] and len(value) > 1 else [value]:
-            if served(option, version):
-                out["properties"][field] = field_schema(option)
+            if is_schema_option_served(option, version):
+                out["properties"][field] = build_kueue_field_schema(option)
     return out
 
 
-def served(option: Any, version: tuple[int, ...]) -> bool:
+def is_schema_option_served(option: Any, version: tuple[int, ...]) -> bool:
     """Return whether `since` and `until` of an option, if given, include the version."""
     if not isinstance(option, dict):
         return True
@@ -102,15 +102,15 @@ def served(option: Any, version: tuple[int, ...]) -> bool:
     )
 
 
-def field_schema(value: Any) -> SchemaBody:
+def build_kueue_field_schema(value: Any) -> SchemaBody:
     """Return the schema that a value of kueue.yaml means (explained at the top of that file)."""
     if isinstance(value, str):
         return {"type": value} if value in TYPES else ref(value)
     if isinstance(value, list):
-        return {"type": "array", "items": field_schema(value[0])}
+        return {"type": "array", "items": build_kueue_field_schema(value[0])}
     if "*" in value:
-        return {"type": "object", "additionalProperties": field_schema(value["*"])}
-    out = field_schema(value["is"])
+        return {"type": "object", "additionalProperties": build_kueue_field_schema(value["*"])}
+    out = build_kueue_field_schema(value["is"])
     for keyword, more in value.items():
         if keyword == "propertyNames":
             out[keyword] = ref(more)

@@ -23,7 +23,7 @@ INT_OR_STRING = "shape.int-or-string"
 PYDANTIC_NAME = re.compile(r"(?:IoK8sApi(?:machineryPkgApis)?)?([A-Z][a-z]+)(V\d+(?:alpha\d+|beta\d+)?)(.+)")
 
 
-def short_name(published: str) -> str:
+def shorten_openapi_definition_name(published: str) -> str:
     """Shorten a definition's name: `io.k8s.api.core.v1.Pod` and `IoK8sApiCoreV1Pod` -> `core.v1.Pod`."""
     last = published.rsplit("/", 1)[-1]
     if last.endswith("Quantity"):
@@ -38,26 +38,28 @@ def short_name(published: str) -> str:
     return f"{match[1].lower()}.{match[2].lower()}.{match[3]}"
 
 
-def plain(schema: SchemaBody) -> SchemaBody:
+def normalise_source_schema(schema: SchemaBody) -> SchemaBody:
     """Normalise one schema (see the module docstring)."""
     if "$ref" in schema:
-        return {"$ref": f"#/$defs/{short_name(schema['$ref'])}"}
+        return {"$ref": f"#/$defs/{shorten_openapi_definition_name(schema['$ref'])}"}
     if "anyOf" in schema:
         branches = [branch for branch in schema["anyOf"] if branch.get("type") != "null"]
         if len(branches) != 1:
             raise ValueError(f"a choice that is not only nullable: {schema}")
-        return plain(branches[0])
+        return normalise_source_schema(branches[0])
     out: SchemaBody = {key: schema[key] for key in KEPT if key in schema}
     if isinstance(out.get("type"), list):
         (out["type"],) = [one for one in out["type"] if one != "null"]
     if out.get("type") == "integer" and schema.get("format") in ("int32", "int64"):
         out = {"$ref": f"#/$defs/shape.{schema['format']}"}
     if "items" in schema:
-        out["items"] = plain(schema["items"])
+        out["items"] = normalise_source_schema(schema["items"])
     if isinstance(schema.get("additionalProperties"), dict):
-        out["additionalProperties"] = plain(schema["additionalProperties"])
+        out["additionalProperties"] = normalise_source_schema(schema["additionalProperties"])
     if "properties" in schema:
-        out["properties"] = {name: plain(value) for name, value in schema["properties"].items()}
+        out["properties"] = {
+            name: normalise_source_schema(value) for name, value in schema["properties"].items()
+        }
         out["additionalProperties"] = False
     return out
 
@@ -70,11 +72,11 @@ def read_kubernetes_schemas(package: Path, minor: str) -> Definitions:
     for name, schema in published.items():
         if "oneOf" in schema or "apiextensions" in name:
             continue  # the two wrappers that `shape.*` replaces, and the kinds of CRDs
-        out[short_name(name)] = plain(schema)
+        out[shorten_openapi_definition_name(name)] = normalise_source_schema(schema)
     return out
 
 
-def read_trainer_schemas(package: Path, models: list[str]) -> Definitions:
+def read_openapi_schemas_of_trainer(package: Path, models: list[str]) -> Definitions:
     """Return the definitions of `models` in an unpacked kubeflow-trainer-api, Kubernetes' own included."""
     sys.path.insert(0, str(package))
     try:
@@ -90,7 +92,7 @@ def read_trainer_schemas(package: Path, models: list[str]) -> Definitions:
             del sys.modules[name]
     # The generated models wrap these two in a field that no manifest has; `shape.*` replaces them.
     return {
-        short_name(name): plain(schema)
+        shorten_openapi_definition_name(name): normalise_source_schema(schema)
         for name, schema in published.items()
         if "actual_instance" not in schema.get("properties", {})
     }
