@@ -83,7 +83,7 @@ def tell(lab: Lab, name: str) -> Chapter:
     chapter = Chapter(
         lab, name, cluster, standing, [(run, load_objects(result.texts[run.path])) for run in result.runs]
     )
-    _prepare(chapter, workspace)
+    prepare(chapter, workspace)
     for run, bodies in chapter.runs:
         _play(chapter, run, bodies)
     # Read now: later modules put clusters of their own into the same lab, and roles are cluster-wide.
@@ -91,7 +91,7 @@ def tell(lab: Lab, name: str) -> Chapter:
     return chapter
 
 
-def _prepare(chapter: Chapter, workspace: Workspace) -> None:
+def prepare(chapter: Chapter, workspace: Workspace) -> None:
     """Create nodes, platform, tenants and claims."""
     client = chapter.lab.client
     chapter.lab.add_nodes(world.nodes(chapter.cluster))

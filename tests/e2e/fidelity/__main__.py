@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.e2e.admission import ask as asked
 from tests.e2e.admission import recording, stories, story
 from tests.e2e.admission import report as compare
-from tests.e2e.fidelity import ask, kept, replay, report
+from tests.e2e.fidelity import ask, features, kept, replay, report
 from tests.e2e.policies import harness as policies
 from tests.lab import build, profiles
 from tests.lab.lab import Lab
@@ -45,6 +45,7 @@ def main() -> int:
     parser.add_argument(
         "--replay", type=Path, nargs="+", help="kept answers, held against gangplan as it is now: no lab"
     )
+    parser.add_argument("--kind", default="", help="ask about objects of one kind alone, such as MPIJob")
     parser.add_argument("--output", type=Path, help="where the counts and counterexamples are written (YAML)")
     parser.add_argument("--shrink", type=int, default=20, help="how many causes get a smaller spec")
     arguments = parser.parse_args()
@@ -95,7 +96,10 @@ def _objects(arguments: argparse.Namespace, profile: profiles.Profile) -> int:
     """Compare which objects are accepted."""
     began = time.monotonic()
     with Lab(profile) as lab:
-        result = ask.run(lab.client, profile, arguments.seed, arguments.count, say=_progress)
+        features.prefer_kind(arguments.kind)
+        result = ask.run(
+            lab.client, profile, arguments.seed, arguments.count, say=_progress, kind=arguments.kind
+        )
         groups = result.disagreements
         small = {
             cause: ask.shrink(lab.client, profile, found[0])

@@ -99,13 +99,19 @@ class Result:
 
 
 def run(
-    client: Client, profile: Profile, seed: int, count: int, say: Callable[[str], None] = lambda _: None
+    client: Client,
+    profile: Profile,
+    seed: int,
+    count: int,
+    say: Callable[[str], None] = lambda _: None,
+    kind: str = "",
 ) -> Result:
-    """Ask `count` questions; if it is 0, ask about every value of values.yaml once."""
+    """Ask `count` questions, with a `kind` about its objects alone; if it is 0, ask about every value of
+    values.yaml once."""
     versions = versions_of(profile)
     plane = ControlPlane(client, versions)
     result = Result(profile, seed)
-    source = batches(profile, seed, count) if count else sweep(profile)
+    source = batches(profile, seed, count, kind) if count else sweep(profile)
     with ThreadPoolExecutor(WORKERS) as pool:
         while True:
             began = time.monotonic()

@@ -198,6 +198,12 @@ FEATURES: dict[Feature, float] = {
 }
 
 
+def prefer_kind(kind: str) -> None:
+    """Let every random run of this process be of a kind, if it is that of a backend."""
+    if kind == "MPIJob":
+        FEATURES[_mpijob] = 1.0
+
+
 def swept(spec: Object) -> Object:
     """Return a sweep of two trials of a job."""
     own = ("apiVersion", "kind", "name", "schedule", "state")

@@ -45,6 +45,15 @@ KNOWN: tuple[Known, ...] = (
         at=r"nominalQuota$",
     ),
     Known(
+        name="names-that-the-operator-writes",
+        refuses=GANGPLAN,
+        says=r"expected: lower-case letters",
+        cause="the MPI operator writes hostname and subdomain of its pods itself, whatever is there (0.8.2)",
+        right=GANGPLAN,
+        kind="MPIJob",
+        at=r"template\.spec\.(?:hostname|subdomain)$",
+    ),
+    Known(
         name="priority-cut-to-32-bits",
         refuses=GANGPLAN,
         says=r"value is (214748364[89]|2147483[67]\d{2}|\d{11,}); the most is",

@@ -53,14 +53,17 @@ class Batch:
     refused: list[str]
 
 
-def batches(profile: Profile, seed: int, count: int) -> Iterator[Batch]:
-    """Yield batches of `count` questions in all; every second one is about a changed object."""
+def batches(profile: Profile, seed: int, count: int, kind: str = "") -> Iterator[Batch]:
+    """Yield batches of `count` questions in all; every second one is about a changed object.
+
+    With a `kind`, they are about its objects alone.
+    """
     seen: set[str] = set()
     left = count
     with workspace(profile) as root:
         number = 0
         while left > 0:
-            batch = _batch(root, Random(f"{seed}/{number}"), seen, left)
+            batch = _batch(root, Random(f"{seed}/{number}"), seen, left, kind)
             left -= sum(len(group) for group in batch.groups)
             number += 1
             yield batch
@@ -86,12 +89,15 @@ def sweep(profile: Profile) -> Iterator[Batch]:
         yield Batch(groups, world.refused)
 
 
-def _batch(root: Path, random: Random, seen: set[str], most: int) -> Batch:
-    world = random_world(root, random, SPECS)
+def _batch(root: Path, random: Random, seen: set[str], most: int, kind: str) -> Batch:
+    # With a kind, too, patches of the cluster need a run of the others.
+    world = random_world(root, random, SPECS, [{**PLAIN, "name": "patched"}] if kind else ())
     groups: list[list[Question]] = []
     for emitted in world.emitted:
         group: list[Question] = []
         for index, body in enumerate(emitted.bodies):
+            if kind not in ("", body["kind"]):
+                continue
             # Objects that are equal in all workspaces are worth one plain question.
             if str(body) not in seen:
                 seen.add(str(body))

@@ -308,7 +308,7 @@ def _write(path: Path, content: Object) -> None:
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-def random_world(root: Path, random: Random, size: int) -> World:
-    """Return a random team with `size` random specs, expanded."""
+def random_world(root: Path, random: Random, size: int, more: Sequence[Object] = ()) -> World:
+    """Return a random team with `size` random specs and some `more`, expanded."""
     team = team_of(random)
-    return expand(root, team, [spec_of(random, number) for number in range(size)])
+    return expand(root, team, [*(spec_of(random, number) for number in range(size)), *more])
