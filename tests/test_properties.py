@@ -117,12 +117,14 @@ def _gpus(pod: dict[str, Any]) -> int:
 def test_texts_arrive_as_written(spec: dict[str, Any], root: Path) -> None:
     result, bodies = expand(root, spec)
     container = next(iter(reversed(pods(bodies).values())))["containers"][0]
-    argv = [kubelet.expand(word) for word in container.get("args") or container["command"]]
+    argv = [kubelet.expand_like_kubelet(word) for word in container.get("args") or container["command"]]
     written = [_filled(word, spec) for word in spec["command"]]
     assert argv[-len(written) + 1 :] == written[1:] if len(written) > 1 else True
     for pod in pods(bodies).values():
         variables = pod["containers"][0].get("env", ())
-        env = {variable["name"]: kubelet.expand(variable.get("value", "")) for variable in variables}
+        env = {
+            variable["name"]: kubelet.expand_like_kubelet(variable.get("value", "")) for variable in variables
+        }
         assert {name: env[name] for name in spec.get("env", {})} == spec.get("env", {})
     text = "".join(result.texts.values())
     assert HASH_PLACEHOLDER not in text

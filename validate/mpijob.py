@@ -120,9 +120,14 @@ def _check_mpijob_replica_spec(one: Replicas) -> FoundProblems:
 
 
 def _check_mpijob_replica_pods(one: Replicas, spec: Body) -> FoundProblems:
-    """Check the pods as the API server does once they are created."""
+    """Check the pods as the API server does once they are created.
+
+    The operator gives them the restartPolicy of their role (MPI operator v0.8.2, setRestartPolicy).
+    """
     at: FieldPath = (*one.at, "spec")
-    yield from pods.check_pod_spec(at, spec, VOLUMES[one.role])
+    restart = one.spec.get("restartPolicy", "Never")
+    created = {**spec, "restartPolicy": "Never" if restart == "ExitCode" else restart}
+    yield from pods.check_pod_spec(at, created, VOLUMES[one.role])
     for index, volume in enumerate(spec.get("volumes") or ()):
         if volume["name"] in VOLUMES[one.role]:
             message = (

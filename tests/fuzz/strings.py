@@ -60,9 +60,9 @@ def _still_text(files: dict[str, bytes], text: str, where: str) -> None:
         assert not re.search(r"[^-a-z0-9./]", name), f"{where}: {name!r}"
         for body in yaml.load_all(data, yaml.CSafeLoader):
             for one in _texts(body):
-                if TOKEN in one and text not in one and text not in kubelet.expand(one):
+                if TOKEN in one and text not in one and text not in kubelet.expand_like_kubelet(one):
                     # A script quotes it for its shell, and a plan fills in {ranks}.
-                    assert _quoted(text) in one or _quoted(text) in kubelet.expand(one), (
+                    assert _quoted(text) in one or _quoted(text) in kubelet.expand_like_kubelet(one), (
                         f"{where}: became {one[:300]!r}"
                     )
 

@@ -49,6 +49,11 @@ TOLD = {
         "object-invalid",
         "of its own",
     ),
+    "a container that restarts to be resized": (
+        f"add {ROLE}/Launcher/{BOX}/resizePolicy [{{resourceName: cpu, restartPolicy: RestartContainer}}]",
+        "object-invalid",
+        "never restarts",
+    ),
     "an unknown field": ("add /spec/minAvailable 3", "schema", "minAvailable"),
 }
 

@@ -81,7 +81,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, BuiltRun]:
         seen.append((world, run))
         return {}
 
-    with mock.patch.object(checks, "prove", catch):
+    with mock.patch.object(checks, "run_all_proofs", catch):
         preview_render(Request(root, engine="serial"))
     return seen[0]
 

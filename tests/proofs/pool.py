@@ -50,7 +50,7 @@ def judged(root: Path) -> list[Judged]:
         seen.append((world, run))
         return {}
 
-    with mock.patch.object(checks, "prove", catch):
+    with mock.patch.object(checks, "run_all_proofs", catch):
         preview_render(Request(root, engine="serial"))
     return seen
 

@@ -268,7 +268,7 @@ def test_a_kill_in_the_middle_leaves_nothing_installed(go: Path, without_archive
     script = (
         "import dataclasses; from gangplan.tools import provision;"
         " from gangplan.tools.pins import KUSTOMIZE_TOOL;"
-        " provision.install(dataclasses.replace(KUSTOMIZE_TOOL, archives={}))"
+        " provision.install_pinned_tool(dataclasses.replace(KUSTOMIZE_TOOL, archives={}))"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as ours:
         wait_for(go / "calls")
