@@ -278,6 +278,8 @@ def test_logs_of_the_pods_of_a_run(site: Site) -> None:
     clear(site)
     name = site.start("talks", Plot.RUN)
     await_state(site, "talks", "running")
+    # The first pod that runs makes it running; the launcher's may come later.
+    poll(lambda: len(site.lab.client.list("Pod", "nlp")) == 2, PATIENCE, lambda: "a pod is missing")
     workspaces.render(site.root)
     outcome = look(site, "logs", name, "--all")
     assert outcome.code == Exit.ENVIRONMENT, "no kubelet, no log, no success"
