@@ -25,7 +25,7 @@ FOLDERS = ("specs", "overlays", "images", "policies", "jobtemplates")
 
 
 def copy_with_mpijobs(root: Path, cluster: str, version: str) -> list[PlannedRun]:
-    """Copy the sample, give a cluster the MPI operator beside Trainer, and let each MPI job choose that."""
+    """Copy the sample, give a cluster the MPI operator next to Trainer, and let each MPI job choose that."""
     for folder in FOLDERS:
         shutil.copytree(story.ROOT / folder, root / folder)
     file = root / "overlays" / cluster / "cluster.yaml"
