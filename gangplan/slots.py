@@ -151,7 +151,7 @@ class _Slots:
 
 
 def _convert_to_printed_value(number: int, known: list[Any]) -> Any:
-    """Return a value as it would be read back after printing (template.format_expression). Raises
+    """Return a value as it would be read back after printing (template.format_template_expression). Raises
     UnlikeError."""
     value = known[number]
     kind = type(value)

@@ -134,7 +134,7 @@ def _resolve_tenant_pod_security(queue: TeamQueue) -> PodSecurityLevel:
 
 
 def _list_claims_to_make(cluster: Cluster, cluster_name: str, team: Team) -> tuple[ClaimToMake, ...]:
-    """Return the claims with a size. `check_tenants` checks that a storage class can provision them."""
+    """Return the claims with a size. `check_teams_in_cluster_files` checks that a storage class can provision them."""
     return tuple(
         ClaimToMake(
             claim.claim_name or name,

@@ -73,6 +73,36 @@ def test_a_counter_begins_anywhere_that_is_known(first: str, wanted: str, tmp_pa
     )
 
 
+# Bodies whose counters no worker could know from its own number.
+OPEN_ROUNDS = {
+    "counted before it is read": "i=$((i+1)); ssh $node torchrun train.py --at $i &",
+    "counted before it is read, as a command": "((i++)); ssh $node torchrun train.py --at $i &",
+    "counted by two": "ssh $node torchrun train.py --at $i & i=$((i+2))",
+    "counted down": "ssh $node torchrun train.py --at $i & ((i--))",
+    "counted in some rounds": "ssh $node torchrun train.py --at $i & if [ $node != x ]; then i=$((i+1)); fi",
+    "counted if something holds": "ssh $node torchrun train.py --at $i & [ $node = x ] && ((i++))",
+    "counted twice": "ssh $node torchrun train.py --at $i & ((i++)); ((i++))",
+    "calculated with": "ssh $node torchrun train.py --at $((i*4)) & ((i++))",
+    "a text that grows": 'ssh $node torchrun train.py --at $all & all+=" $node"',
+}
+
+
+@pytest.mark.parametrize("name", OPEN_ROUNDS)
+def test_rounds_that_differ_in_more_than_their_number_are_refused(name: str, tmp_path: Path) -> None:
+    """Every worker would have had the same number, or that of another one."""
+    script = f"{SLURM}i=0\nfor node in $(scontrol show hostnames); do\n  {OPEN_ROUNDS[name]}\ndone\nwait\n"
+    batch = imported(tmp_path, "slurm", script, "job.sh", image="pytorch")
+    assert not batch.imported
+    assert any("a loop starts it several times" in one.message for one in batch.everything)
+
+
+def test_a_counter_has_its_last_value_after_the_loop(tmp_path: Path) -> None:
+    loop = "i=0\nfor node in $(scontrol show hostnames); do\n  echo $node\n  ((i++))\ndone\n"
+    script = f"{SLURM}{loop}srun python train.py --hosts $i\n"
+    (one,) = imported(tmp_path, "slurm", script, "job.sh", image="pytorch").imported
+    assert " ".join(one.draft.values["command"]).endswith("train.py --hosts 3")
+
+
 @pytest.mark.parametrize("host", ["node17", "${nodes[1]}", "$(head -1 $PBS_NODEFILE)"])
 def test_a_part_on_one_host_is_refused(host: str, tmp_path: Path) -> None:
     """It was the command of every worker before, and each would have asked the first one to start it."""

@@ -19,6 +19,14 @@ _COUNTS = re.compile(
     r"|\(\(\s*\+\+\s*([A-Za-z_]\w*)\s*\)\)|\blet\s+[\"']?([A-Za-z_]\w*)\s*(?:\+\+|\+=\s*1)"
     r"|\b([A-Za-z_]\w*)=(?:\$\(|`)\s*expr\s+\$\{?\5\}?\s+\+\s+1\s*[)`]"
 )
+# Other arithmetic that a round leaves to the next: `i=$((i+2))`, `((n--))`, `ports+=" $p"`.
+_CHANGES = re.compile(
+    r"\b[A-Za-z_]\w*(?:\+=|-=|\*=|\+\+|--(?=\s*\)))|\b([A-Za-z_]\w*)=(?:\$\(\(|\$\[|\$\(\s*expr|`\s*expr)[^\n;]*\b\1\b"
+    r"|\(\(\s*(?:\+\+|--)|\blet\s"
+)
+_OPENS = re.compile(r"(?:^|[;&|\n]|\bthen\b|\bdo\b|\belse\b)\s*(?:if|case|while|until|for|select)\b")
+_CLOSES = re.compile(r"(?:^|[;&|\s])(?:fi|esac|done)(?=[;&|\s]|$)")
+_THEN = re.compile(r"(?:&&|\|\|)\s*$")
 _OWN_HOST = re.compile(
     r"\$\{?(?:HOSTNAME|HOST|SLURMD_NODENAME)(?:%%?\.\*)?\}?|(?:\$\(|`)\s*hostname(?:\s+-\w)?\s*[)`]"
 )
@@ -26,23 +34,38 @@ _OWN_HOST = re.compile(
 _NUMBER = "$SLURM_NODEID"
 
 
-def set_round_numbers(scope: ScriptScope, head: str, body: str) -> bool:
-    """Give what counts the rounds of a loop over all hosts the number of the worker.
+def set_round_numbers(scope: ScriptScope, head: str, body: str) -> dict[str, str | None] | None:
+    """Give what counts the rounds of a loop over all hosts the number of the worker; return its values after it.
 
-    Return False if it is not known, or if the loop has a round for each rank: the file of PBS names a host once
-    for each of its ranks.
+    Return None for a loop whose counters are not as simple as that: each is counted by one in every round, once,
+    and read before. The file of PBS names a host once for each of its ranks, so such a loop has other rounds.
     """
     is_of_ranks = "PBS_NODEFILE" in head and not re.search(r"\buniq\b|sort\s+-\w*u", head)
     if is_of_ranks and scope.values.get("PBS_NUM_PPN", "1") != "1":
-        return False
-    for found in _COUNTS.finditer(body):
-        name = next(one for one in found.groups() if one)
+        return None
+    counts = list(_COUNTS.finditer(body))
+    names = [next(name for name in one.groups() if name) for one in counts]
+    rest = _COUNTS.sub(lambda found: " " * len(found[0]), body)
+    if _CHANGES.search(rest) or len(set(names)) < len(names):
+        return None
+    after: dict[str, str | None] = {}
+    for name, found in zip(names, counts, strict=True):
         first = scope.values.get(name, "0")
-        if not isinstance(first, str) or not re.fullmatch(r"[0-9]{1,9}", first):
-            return False
-        text = _NUMBER if int(first) == 0 else f"$(({int(first)}+{_NUMBER}))"
+        is_known = isinstance(first, str) and re.fullmatch(r"[0-9]{1,9}", first) is not None
+        is_read_later = re.search(rf"\$\{{?{name}\b", rest[found.end() :])
+        is_calculated = re.search(rf"\(\([^()]*\b{name}\b", rest)
+        if not is_known or is_read_later or is_calculated or _is_conditional(body[: found.start()]):
+            return None
+        begin, rounds = int(str(first)), scope.values.get("SLURM_NNODES")
+        after[name] = str(begin + int(rounds)) if isinstance(rounds, str) and rounds.isdecimal() else None
+        text = _NUMBER if begin == 0 else f"$(({begin}+{_NUMBER}))"
         scope.values[name] = PartialText((WordPiece(text, is_open=True),))
-    return True
+    return after
+
+
+def _is_conditional(before: str) -> bool:
+    """Return whether what follows a text of a loop's body may not run in every round, or more than once."""
+    return len(_OPENS.findall(before)) != len(_CLOSES.findall(before)) or bool(_THEN.search(before))
 
 
 def is_own_host(raw: str) -> bool:

@@ -125,15 +125,17 @@ class ScriptWalk:
         if len(fields) != 1 or fields[0].is_open or not name.strip().isidentifier():
             return False
         why, value = "the loop has one round", fields[0].text
+        begin, end = one.marks[1].end, one.marks[2].begin
+        after: dict[str, str | None] | None = {}
         if value == idioms.ALL_HOSTS:
             why, value = "each worker of a run starts it itself", idioms.THIS_HOST
-            if not set_round_numbers(
-                self.scope, rest, self.script.text[one.marks[1].end : one.marks[2].begin]
-            ):
-                return False
+            after = set_round_numbers(self.scope, rest, self.script.text[begin:end])
+        if after is None:
+            return False
         self.scope.values[name.strip()] = value
-        self._gone(one, one.marks[1].end, one.marks[2].begin, why)
-        self.all(one.marks[1].end, one.marks[2].begin, depth + 1)
+        self._gone(one, begin, end, why)
+        self.all(begin, end, depth + 1)
+        self.scope.values |= after
         return True
 
     def _starts(self, parts: Sequence[ScriptCommand]) -> list[ScriptCommand]:

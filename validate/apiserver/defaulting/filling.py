@@ -1,7 +1,7 @@
 """A table of defaults compiled for speed: every mapping is visited once, however many rows there are.
 
-`fill_missing` of paths.py defines what a table means; a `Filling` gives the same result, and copies only what
-it changes.
+`fill_fields_from_defaults_table` of paths.py defines what a table means; a `Filling` gives the same result,
+and copies only what it changes.
 """
 
 from __future__ import annotations
