@@ -13,8 +13,9 @@ from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, sum_active_runs_of_side
 from gangplan.workspace import CATALOG, OVERLAYS, SPECS
 
-# All clusters and teams depend on files in these folders.
-SHARED = ("images", "policies", "schemas", "jobtemplates")
+# All clusters and teams depend on files in these folders, of the kinds that a workspace reads there.
+SHARED = ("policies", "schemas", "jobtemplates")
+_READ_KINDS = (".yaml", ".yml", ".json")
 TEAM = "team.yaml"
 
 
@@ -57,7 +58,9 @@ def find_reaches_of_shared_files(
 def is_shared(file: str) -> bool:
     """Return whether more than one job depends on a file."""
     parts = file.split("/")
-    return parts[0] in (*SHARED, OVERLAYS) or (parts[0] == SPECS and parts[2:] == [TEAM])
+    if parts[0] in SHARED:
+        return file.endswith(_READ_KINDS)
+    return file == CATALOG or parts[0] == OVERLAYS or (parts[0] == SPECS and parts[2:] == [TEAM])
 
 
 def _list_changed_file_fields(sides: Sides, file: str) -> list[ChangedField]:

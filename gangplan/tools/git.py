@@ -109,10 +109,12 @@ def commit_of(root: Path, revision: str) -> str:
     if "dubious ownership" in found.stderr:
         help = "Use a clone of your own, or trust this one: git config --global --add safe.directory FOLDER."
         raise ToolError(f"this reads Git: {join_first_lines(found.stderr, 1).removeprefix('fatal: ')}", help)
-    raise UserError(
-        f"Git knows no revision '{revision}'",
-        "Name a branch, tag or commit; in CI, fetch it first (a shallow clone lacks it).",
-    )
+    help = "Name a branch, tag or commit; in CI, fetch it first (a shallow clone lacks it)."
+    remote = f"origin/{revision}"
+    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{remote}^{{commit}}"]
+    if not run_program(command, timeout_s=GIT_TIMEOUT_S, cwd=root, ok=(0, 1, 128)).returncode:
+        help = f"Did you mean {remote}? A clone has a branch of its own only once it is checked out."
+    raise UserError(f"Git knows no revision '{revision}'", help)
 
 
 def is_before(root: Path, one: str, other: str) -> bool:

@@ -67,6 +67,17 @@ def test_an_unknown_revision_is_refused(repo: Repository, base: str, says: str) 
     assert "help" in outcome.err
 
 
+def test_a_branch_that_only_the_remote_has_is_suggested(repo: Repository, tmp_path: Path) -> None:
+    """A fresh clone of a branch knows main as origin/main."""
+    repo.git("checkout", "-q", "-b", "change")
+    copy = tmp_path / "copy"
+    repo.git("clone", "-q", repo.top, copy)
+    outcome = gangplan("plan", "-C", copy / repo.workspace, "--base", "main")
+    assert outcome.code == Exit.INPUT
+    assert "Did you mean origin/main?" in outcome.err
+    assert gangplan("plan", "-C", copy / repo.workspace, "--base", "origin/main").code == Exit.CLEAN
+
+
 def test_a_workspace_without_a_repository_is_an_environment_error(tmp_path: Path) -> None:
     workspaces.stock(tmp_path / "alone")
     outcome = gangplan("plan", "-C", tmp_path / "alone", "--base", "main")

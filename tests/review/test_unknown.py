@@ -205,3 +205,12 @@ def test_entries_without_names_are_compared_with_those_they_replace(
     old: list[Any], new: list[Any], found: list[Any]
 ) -> None:
     assert list(iterate_changed_leaves(old, new)) == found
+
+
+def test_only_files_that_a_workspace_reads_have_a_reach(repo: Repository) -> None:
+    """Whatever else is in a shared folder decides no run, also if another file retrains some."""
+    others = ("images/openmpi/Containerfile", "images/notes.md", "policies/__pycache__/one.pyc")
+    catalog = workspaces.CATALOG.replace("332211ffee", "332211ffef")
+    workspaces.write(repo.root, {**dict.fromkeys(others, "x"), "images/catalog.yaml": catalog})
+    repo.render()
+    assert [one["file"] for one in repo.review()["reach"]] == ["images/catalog.yaml"]
