@@ -5,19 +5,19 @@ from __future__ import annotations
 from gangplan.diagnose.verdict import RunDiagnosis
 from gangplan.records import dataclass
 
-NO, NO_SIGN, NOT_KNOWN = "no", "no sign of trouble", "not known"
+TROUBLE, NO_SIGN, NOT_KNOWN = "trouble", "no sign of trouble", "not known"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question and its answer; `causes` are the causes that answer it with no."""
+    """A question and its answer; `causes` are the causes that mean trouble."""
 
     question: str
     answer: str
     causes: tuple[str, ...] = ()
 
 
-# Each question with the causes that answer it with no.
+# Each question with the causes that mean trouble.
 _QUESTIONS = {
     "pods started": (
         "quota-wait quota-never queue-inactive topology-full admission-check not-ready-in-time "
@@ -49,7 +49,7 @@ def answer_checklist(verdict: RunDiagnosis) -> tuple[Check, ...]:
     for question, causes in _QUESTIONS.items():
         named = tuple(one for one in found if one in causes.split())
         is_seen = bool(verdict.logs) or (verdict.has_objects and question == "pods started")
-        checks.append(Check(question, NO if named else NO_SIGN if is_seen else NOT_KNOWN, named))
+        checks.append(Check(question, TROUBLE if named else NO_SIGN if is_seen else NOT_KNOWN, named))
     return tuple(checks)
 
 

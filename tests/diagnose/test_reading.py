@@ -394,12 +394,12 @@ def test_the_first_questions_are_answered_from_what_was_read(tmp_path: Path) -> 
     (run,) = json.loads(outcome.out)["runs"]
     assert run["checks"] == [
         {"question": "pods started", "answer": "no sign of trouble", "causes": []},
-        {"question": "network", "answer": "no", "causes": ["ssh-refused"]},
+        {"question": "network", "answer": "trouble", "causes": ["ssh-refused"]},
         {"question": "GPU memory", "answer": "no sign of trouble", "causes": []},
         {"question": "data", "answer": "no sign of trouble", "causes": []},
     ]
     assert (
-        "checks pods started: no sign of trouble; network: no (ssh-refused)"
+        "checks pods started: no sign of trouble; network: trouble (ssh-refused)"
         in gangplan("diagnose", tmp_path).out
     )
     assert "Checks: pods started" in gangplan("diagnose", tmp_path, "--format", "markdown").out
