@@ -96,14 +96,15 @@ def apply_shell_expansion(value: str, how: str, pattern: str) -> str | None:
 def fill_script_variables(text: str, values: Mapping[str, str]) -> str:
     """Fill in `$NAME` and `${NAME}` of these variables in a piece of script; other text stays.
 
-    Bare names are filled in where a shell calculates: in subscripts and `((...))`.
+    Bare names are filled in where a shell calculates: in subscripts and `((...))`. A variable whose dollar sign
+    is escaped is for a shell inside, and stays so.
     """
     if not values:
         return text
     names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
     text = re.sub(
-        rf"(?<!\\)\\?\$(?:\{{({names})(?::?-{_DEFAULT})?\}}|({names})(?![A-Za-z0-9_]))",
-        lambda found: values[found[1] or found[2]],
+        rf"(?<!\\)(\\?)\$(?:\{{({names})(?::?-{_DEFAULT})?\}}|({names})(?![A-Za-z0-9_]))",
+        lambda found: (found[1] if (value := values[found[2] or found[3]]).startswith("$") else "") + value,
         text,
     )
     bare = re.compile(rf"(?<![\w$])(?:{'|'.join(filter(str.isidentifier, values)) or '(?!)'})(?!\w)")
