@@ -32,3 +32,10 @@ def test_the_rank_of_an_inner_shell_is_not_that_of_the_shell_around_it(tmp_path:
     )
     text = command(tmp_path, script)
     assert "LOCAL_RANK=\\$LOCAL_RANK ME=\\$RANK ALL=8;" in text
+
+
+def test_the_least_time_is_not_the_limit(tmp_path: Path) -> None:
+    options = ("--time=10:00:00 --time-min=2:00:00", "--time-min=2:00:00 --time=10:00:00")
+    for number, some in enumerate(options):
+        script = f"#!/bin/bash\n#SBATCH {some}\npython train.py\n"
+        assert values(tmp_path / str(number), script)["timeout"] == "10h"

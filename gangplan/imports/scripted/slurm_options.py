@@ -160,6 +160,10 @@ def _map_slurm_time_limit(wanted: WantedAllocation, value: str, node: SourceNode
         wanted.setting("timeout", seconds, node)
 
 
+def _drop_slurm_time_minimum(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    node.dropped("Slurm may cut the limit to it, so that the job starts sooner; a run has the whole limit")
+
+
 def _map_slurm_job_name(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     wanted.setting("name", value, node.mapped("name"))
 
@@ -264,7 +268,7 @@ _HANDLERS: dict[str, Callable[[WantedAllocation, str, SourceNode], None]] = {
     "mem-per-gpu": _build_slurm_memory_handler("memory_per_gpu"),
     "tmp": _build_slurm_memory_handler("scratch"),
     "time": _map_slurm_time_limit,
-    "time-min": _map_slurm_time_limit,
+    "time-min": _drop_slurm_time_minimum,
     "job-name": _map_slurm_job_name,
     "qos": _map_slurm_qos,
     "partition": _map_slurm_partition,
