@@ -39,3 +39,36 @@ def test_the_least_time_is_not_the_limit(tmp_path: Path) -> None:
     for number, some in enumerate(options):
         script = f"#!/bin/bash\n#SBATCH {some}\npython train.py\n"
         assert values(tmp_path / str(number), script)["timeout"] == "10h"
+
+
+def refusals(batch: Batch) -> list[tuple[int, str]]:
+    return [(one.where.line, one.message) for one in batch.everything if one.rule == IMPORT_SCRIPT]
+
+
+def test_launches_with_different_numbers_of_ranks_are_refused(tmp_path: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH --exclusive\nsrun -n 1 ./flow\nsrun -n 2 ./flow\nsrun -n 4 ./flow\n"
+    batch = read(tmp_path / "grows", script, "openmpi")
+    assert not batch.imported
+    assert refusals(batch) == [
+        (
+            5,
+            "ranks: this launch starts 4 on 1 nodes, and one before it 2 on 1; all launches of a run start all of them",
+        )
+    ]
+    back = "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun -N 1 -n 2 ./mesh\nsrun ./flow\n"
+    assert [line for line, _ in refusals(read(tmp_path / "back", back, "openmpi"))] == [4]
+    nodes = "#!/bin/bash\n#SBATCH -N 2\nsrun -N 1 -n 8 ./flow\nsrun -N 2 -n 8 ./flow\n"
+    assert [line for line, _ in refusals(read(tmp_path / "nodes", nodes, "openmpi"))] == [4]
+
+
+def test_a_launch_of_one_rank_leaves_all_ranks_to_the_next(tmp_path: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun -N 1 -n 1 ./mesh\nsrun ./flow\n"
+    found = values(tmp_path, script, "openmpi")
+    assert (found["workers"], found["slots"]) == (2, 4)
+    assert found["command"] == ["bash", "-c", "./mesh\nmpirun ./flow"]
+
+
+def test_what_one_launch_asks_for_less_of_stays_the_jobs(tmp_path: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH -N 1 -n 4 -c 4 --mem=32G\nsrun ./flow\nsrun -c 2 --mem=8G ./post\n"
+    found = values(tmp_path, script, "openmpi")
+    assert (found["cpu"], found["memory"]) == (16, "32Gi")

@@ -23,6 +23,7 @@ from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import ScriptLaunch, read_script_launch
 from gangplan.imports.scripted.pieces import find_variable_names
 from gangplan.imports.scripted.podlike import build_pod_tree_of_script
+from gangplan.imports.scripted.steps import JobSteps
 from gangplan.imports.scripted.surroundings import Surroundings
 from gangplan.imports.scripted.walk import ScriptWalk
 from gangplan.imports.scripted.wanted import WantedAllocation, format_spec_memory
@@ -74,19 +75,23 @@ class ScriptJob:
     def workload(self) -> SourceJob:
         """Return the workload, with every line of the script in the account."""
         around = Surroundings(self.script, self.account, self.walk.scope)
+        steps = JobSteps(self.wanted, len(self.numbers) > 1)
         for number, item in enumerate(self.walk.items):
             if number in self.numbers:
                 launch = ScriptLaunch(item.fields, item.words)
                 self._sets(item)
                 self._empty(item)
+                steps.begin()
                 read_script_launch(launch, self.script, self.account, self.wanted)
                 self.starts_ranks |= bool(launch.starter)
-                if (self.wanted.tasks_on_node or 1) * self.wanted.node_count == 1:
+                if steps.end(number, bool(launch.starter)) == 1:
                     launch.starter = ""  # it starts one rank, which needs no launcher
                 around.behind(item)
                 self.launches[number] = launch
             else:
                 around.paths(item)
+        if counts := steps.settle():
+            raise RefusedSourceError([self._refused_counts(counts)])
         start, is_guess = self._start()
         around.start = start
         made = self._assembled(start, around)
@@ -141,6 +146,15 @@ class ScriptJob:
         work.start = start
         work.roles = self._roles(self._assembled(start, around), around)
         work.settings = {**work.settings, **self._settings(start)}
+
+    def _refused_counts(self, counts: dict[int, tuple[int, int]]) -> Finding:
+        """Return the refusal of launches that start different numbers of ranks."""
+        usual = counts[min(counts)]
+        number = next(one for one, count in counts.items() if count != usual)
+        message = "ranks: this launch starts {} on {} nodes, and one before it {} on {}; all launches of a run start all of them"
+        message = message.format(*counts[number], *usual)
+        help = "Make a script of each number of ranks, and import these."
+        return Finding(IMPORT_SCRIPT, self.script.where(self.walk.items[number].begin), message, help)
 
     def _refused(self, item: ScriptItem) -> Finding:
         message = (
