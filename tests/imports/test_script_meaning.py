@@ -72,3 +72,16 @@ def test_what_one_launch_asks_for_less_of_stays_the_jobs(tmp_path: Path) -> None
     script = "#!/bin/bash\n#SBATCH -N 1 -n 4 -c 4 --mem=32G\nsrun ./flow\nsrun -c 2 --mem=8G ./post\n"
     found = values(tmp_path, script, "openmpi")
     assert (found["cpu"], found["memory"]) == (16, "32Gi")
+
+
+def test_an_assignment_behind_a_test_is_made_where_the_test_holds(tmp_path: Path) -> None:
+    head = "#!/bin/bash\n#SBATCH -N 2\n"
+    cases = {
+        '[ -n "$KEY" ] && FLAG=--log': '[ -n "$KEY" ] && FLAG=--log\npython train.py $FLAG',
+        "[ $SLURM_NNODES -gt 1 ] && FLAG=1 || FLAG=2": "1",
+        "[ $SLURM_NNODES -gt 4 ] && FLAG=1 || FLAG=2": "2",
+        "FLAG=7\n[ $SLURM_NNODES = 9 ] && FLAG=8": "7",
+    }
+    for number, (line, expected) in enumerate(cases.items()):
+        text = f"{head}{line}\nsrun python train.py $FLAG\n"
+        assert command(tmp_path / str(number), text) == expected, line

@@ -6,7 +6,15 @@ from gangplan.imports.scripted.wanted import WantedAllocation
 
 # What a launch may ask for less of than its job has; the ranks that it starts, and what these share.
 _RANKS = ("nodes", "tasks", "tasks_per_node")
-_SHARES = ("cpus_per_task", "cpus_per_gpu", "gpus", "gpus_per_node", "gpus_per_task", "memory", "memory_per_cpu")
+_SHARES = (
+    "cpus_per_task",
+    "cpus_per_gpu",
+    "gpus",
+    "gpus_per_node",
+    "gpus_per_task",
+    "memory",
+    "memory_per_cpu",
+)
 _OF_JOB = "the job as a whole has another number"
 
 

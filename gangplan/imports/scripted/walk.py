@@ -12,6 +12,7 @@ from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_shell_ass
 from gangplan.imports.scripted.captured import has_launch_in_command_substitution
 from gangplan.imports.scripted.conditions import evaluate_shell_condition, split_shell_words
 from gangplan.imports.scripted.containers import find_container_start_in_script
+from gangplan.imports.scripted.decided import find_skipped_assignments
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.hosts import (
@@ -221,9 +222,17 @@ class ScriptWalk:
 
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""
+        skipped = find_skipped_assignments(one.parts, self.script.text, self.scope)
+        if skipped is None:
+            self._compound(one)
+            return
         group: list[ScriptCommand] = []
         was = ""
         for number, part in enumerate(one.parts):
+            if number in skipped:
+                why = "its condition does not hold"
+                self.items.append(ScriptItem("drop", part.begin, one.parts[number].end, [], why))
+                continue
             group.append(part)
             if self._captures(part):
                 message = "the script reads what the launch prints, and only running it would tell what comes of that"
