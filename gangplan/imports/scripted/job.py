@@ -151,8 +151,8 @@ class ScriptJob:
         """Return the refusal of launches that start different numbers of ranks."""
         usual = counts[min(counts)]
         number = next(one for one, count in counts.items() if count != usual)
-        message = "ranks: this launch starts {} on {} nodes, and one before it {} on {}; all launches of a run start all of them"
-        message = message.format(*counts[number], *usual)
+        (ranks, nodes), (others, elsewhere) = counts[number], usual
+        message = f"ranks: this launch starts {ranks} on {nodes} nodes, and one before it {others} on {elsewhere}; all launches of a run start all of them"
         help = "Make a script of each number of ranks, and import these."
         return Finding(IMPORT_SCRIPT, self.script.where(self.walk.items[number].begin), message, help)
 
