@@ -52,7 +52,7 @@ def test_launches_with_different_numbers_of_ranks_are_refused(tmp_path: Path) ->
     assert refusals(batch) == [
         (
             5,
-            "ranks: this launch starts 4 on 1 nodes, and one before it 2 on 1; all launches of a run start all of them",
+            "ranks: this launch starts 4 on 1 node, and one before it 2 on 1; all launches of a run start all of them",
         )
     ]
     back = "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun -N 1 -n 2 ./mesh\nsrun ./flow\n"
@@ -66,12 +66,28 @@ def test_a_launch_of_one_rank_leaves_all_ranks_to_the_next(tmp_path: Path) -> No
     found = values(tmp_path, script, "openmpi")
     assert (found["workers"], found["slots"]) == (2, 4)
     assert found["command"] == ["bash", "-c", "./mesh\nmpirun ./flow"]
+    # With one task, srun uses one of the job's nodes.
+    for number, head in enumerate(("-N 2 --ntasks-per-node=4", "-N 2 -n 8")):
+        script = f"#!/bin/bash\n#SBATCH {head}\nsrun -n 1 ./mesh\nsrun ./flow\n"
+        assert values(tmp_path / str(number), script, "openmpi")["command"] == found["command"]
 
 
 def test_what_one_launch_asks_for_less_of_stays_the_jobs(tmp_path: Path) -> None:
     script = "#!/bin/bash\n#SBATCH -N 1 -n 4 -c 4 --mem=32G\nsrun ./flow\nsrun -c 2 --mem=8G ./post\n"
     found = values(tmp_path, script, "openmpi")
     assert (found["cpu"], found["memory"]) == (16, "32Gi")
+
+
+def test_the_account_tells_what_a_launch_asked_for_in_vain(tmp_path: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH -N 1 -n 4 -c 4\nsrun -c 2 --mem=8G ./pre\nsrun -c 4 ./flow\n"
+    batch = read(tmp_path, script, "openmpi")
+    (one,) = batch.imported
+    # What the scheduler gives the second launch is not known, so the first one's memory is not the run's.
+    assert one.draft.values["cpu"] == 16
+    assert "memory" not in one.draft.values
+    entries = one.draft.work.entries()
+    dropped = [(entry.where.line, entry.value) for entry in entries if entry.state == "dropped"]
+    assert dropped == [(3, "2"), (3, "8G")]
 
 
 def test_an_assignment_behind_a_test_is_made_where_the_test_holds(tmp_path: Path) -> None:
@@ -81,6 +97,9 @@ def test_an_assignment_behind_a_test_is_made_where_the_test_holds(tmp_path: Path
         "[ $SLURM_NNODES -gt 1 ] && FLAG=1 || FLAG=2": "1",
         "[ $SLURM_NNODES -gt 4 ] && FLAG=1 || FLAG=2": "2",
         "FLAG=7\n[ $SLURM_NNODES = 9 ] && FLAG=8": "7",
+        "FLAG=1 || FLAG=2": "1",
+        "which log || FLAG=2": "which log || FLAG=2\npython train.py $FLAG",
+        "N=1 && [ $N = 1 ] && FLAG=1 || FLAG=2": "N=1 && [ $N = 1 ] && FLAG=1 || FLAG=2\npython train.py $FLAG",
     }
     for number, (line, expected) in enumerate(cases.items()):
         text = f"{head}{line}\nsrun python train.py $FLAG\n"

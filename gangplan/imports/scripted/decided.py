@@ -17,13 +17,15 @@ def find_skipped_assignments(
 ) -> frozenset[int] | None:
     """Return the numbers of the assignments that the tests before them skip; None if only a run decides that.
 
-    Lists without tests, or without assignments after them, skip none.
+    Without a test, commands are taken to succeed, unless something is assigned where one fails.
     """
-    if len(parts) < 2 or not any(_assigns(part) for part in parts[1:]) or not any(map(_tests, parts[:-1])):
+    if len(parts) < 2 or not any(_assigns(part) for part in parts[1:]):
+        return frozenset()
+    if not any(map(_tests, parts[:-1])) and not any(part.operator == "||" for part in parts[:-1]):
         return frozenset()
     status: bool | None = True
     skipped = set[int]()
-    before = ""
+    before, has_assigned = "", False
     for number, part in enumerate(parts):
         runs = True if before not in _LISTED or number == 0 else status if before == "&&" else _negate(status)
         if runs is None and _assigns(part):
@@ -31,12 +33,15 @@ def find_skipped_assignments(
         if runs is False and _assigns(part):
             skipped.add(number)
         if _tests(part) and runs is not False:
+            if has_assigned:  # it may read what the list has just set
+                return None
             held = evaluate_shell_condition(_written(part, text), scope)
             status = held if runs else status if held is status else None
         elif runs:
             status = True if _assigns(part) else None
         elif runs is None:
             status = None
+        has_assigned |= _assigns(part)
         before = part.operator
     return frozenset(skipped)
 

@@ -152,7 +152,7 @@ class ScriptJob:
         usual = counts[min(counts)]
         number = next(one for one, count in counts.items() if count != usual)
         (ranks, nodes), (others, elsewhere) = counts[number], usual
-        message = f"ranks: this launch starts {ranks} on {nodes} nodes, and one before it {others} on {elsewhere}; all launches of a run start all of them"
+        message = f"ranks: this launch starts {ranks} on {nodes} node{'s' * (nodes > 1)}, and one before it {others} on {elsewhere}; all launches of a run start all of them"
         help = "Make a script of each number of ranks, and import these."
         return Finding(IMPORT_SCRIPT, self.script.where(self.walk.items[number].begin), message, help)
 
