@@ -7,7 +7,7 @@ YAML 1.2 of kustomize) reads back exactly that object: a string is unquoted only
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -71,22 +71,12 @@ def join_documents(texts: Iterable[str], header: Sequence[str] = ()) -> str:
 class WrittenParts:
     """The texts of parts that many objects share, one for each indent or width."""
 
-    __slots__ = ("_flows", "_texts", "ids")
+    __slots__ = ("_texts", "flows", "ids")
 
     def __init__(self, parts: SharedParts) -> None:
         self.ids = parts.ids
         self._texts: dict[tuple[int, str, str], str] = {}
-        self._flows: dict[tuple[int, int], str] = {}
-
-    def write_flow(self, part: Any, width: int) -> str:
-        """Return a held part on one line, or an empty text."""
-        key = id(part), width
-        text = self._flows.get(key)
-        if text is None:
-            text = _format_yaml_flow_value(part, width)
-            if len(self._flows) < _CACHED:
-                self._flows[key] = text
-        return text
+        self.flows: dict[int, str] = {}
 
     def write(self, part: Any, lead: str, indent: str) -> str:
         """Return the lines of a held part, which must not be empty."""
@@ -94,13 +84,74 @@ class WrittenParts:
         text = self._texts.get(key)
         if text is None:
             lines: list[str] = []
+            flows = _OneLineTexts(self)
             (_append_mapping_lines if type(part) is dict else _append_list_lines)(
-                part, lead, indent, lines, self
+                part, lead, indent, lines, flows
             )
             text = "\n".join(lines)
             if len(self._texts) < _CACHED:
                 self._texts[key] = text
         return text
+
+
+class _OneLineTexts:
+    """The texts on one line of an object's mappings and lists.
+
+    Each is made once, although it is asked for twice: by the mapping around it and, if that one needs several
+    lines, for its own place. A text is empty if the value needs several lines: it has many entries, long ones,
+    or text of several lines. A long list, or one of several mappings, has a line for each entry, so that a
+    change shows the entry.
+    """
+
+    __slots__ = ("_own", "_shared", "ids", "written")
+
+    def __init__(self, written: WrittenParts | None) -> None:
+        self._own: dict[int, str] = {}
+        self._shared = self._own if written is None else written.flows
+        self.ids: Container[int] = () if written is None else written.ids
+        self.written = written
+
+    def of(self, value: Any) -> str:
+        """Return a mapping or list that is not empty as `{a: 1, b: {c: d}}` or `[a, b]`, or an empty text."""
+        key = id(value)
+        texts = self._shared if key in self.ids else self._own
+        text = texts.get(key)
+        if text is None:
+            if len(value) > _FEW:
+                text = ""
+            elif type(value) is list:
+                text = self._write_list(value)
+            else:
+                text = self._write_mapping(value)
+            if texts is self._own or len(texts) < _CACHED:
+                texts[key] = text
+        return text
+
+    def _write_mapping(self, value: Mapping[str, Any]) -> str:
+        parts, width = [], _WIDTH
+        for key, inner in value.items():
+            is_nested = (type(inner) is dict or type(inner) is list) and inner
+            text = self.of(inner) if is_nested else _format_yaml_flow_scalar(inner)
+            if not text:
+                return ""
+            parts.append(f"{_KEYS.get(key) or _format_yaml_key(key)}: {text}")
+            width -= len(parts[-1]) + 2
+            if width < 0:
+                return ""
+        return "{" + ", ".join(parts) + "}"
+
+    def _write_list(self, entries: Sequence[Any]) -> str:
+        """Return scalars, or a single mapping, between brackets."""
+        parts = []
+        for entry in entries:
+            if (type(entry) is dict or type(entry) is list) and entry:
+                text = self.of(entry) if len(entries) == 1 and type(entry) is dict else ""
+            else:
+                text = _format_yaml_flow_scalar(entry)
+            if not text:
+                return ""
+            parts.append(text)
+        return "[" + ", ".join(parts) + "]"
 
 
 def dump_object_as_block_yaml(
@@ -111,7 +162,7 @@ def dump_object_as_block_yaml(
     Raises `TypeError` and `ValueError` on what YAML cannot carry.
     """
     lines: list[str] = []
-    _append_mapping_lines(_put_well_known_keys_first(body), "", "", lines, written)
+    _append_mapping_lines(_put_well_known_keys_first(body), "", "", lines, _OneLineTexts(written))
     return _format_comment_header(header) + "\n".join(lines) + "\n"
 
 
@@ -147,7 +198,7 @@ def _move_keys_first(mapping: Mapping[str, Any], names: Sequence[str]) -> Body:
 
 
 def _append_mapping_lines(
-    mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str], written: WrittenParts | None = None
+    mapping: Mapping[str, Any], lead: str, indent: str, lines: list[str], flows: _OneLineTexts
 ) -> None:
     """Append the lines of a mapping; `lead` precedes the first key, `indent` the others."""
     if not mapping:
@@ -161,27 +212,25 @@ def _append_mapping_lines(
             text = _PLAIN.get(value)
             lines.append(f"{prefix} {text or _format_yaml_string(value, indent + '  ')}")
         elif (kind is dict or kind is list) and value:
-            held = written if written is not None and id(value) in written.ids else None
             if not (key in _BLOCK and len(indent) < _NESTED):
-                width = _WIDTH - len(prefix)
-                text = held.write_flow(value, width) if held else _format_yaml_flow_value(value, width)
-                if text:
+                text = flows.of(value)
+                if text and max(len(text), _LEAST) <= _WIDTH - len(prefix):
                     lines.append(f"{prefix} {text}")
                     continue
             lines.append(prefix)
             inner = indent + "  " if kind is dict else indent
-            if held:
-                lines.append(held.write(value, inner, inner))
+            if flows.written is not None and id(value) in flows.ids:
+                lines.append(flows.written.write(value, inner, inner))
             elif kind is dict:
-                _append_mapping_lines(value, inner, inner, lines, written)
+                _append_mapping_lines(value, inner, inner, lines, flows)
             else:
-                _append_list_lines(value, inner, inner, lines, written)
+                _append_list_lines(value, inner, inner, lines, flows)
         else:
             lines.append(f"{prefix} {_format_non_text_yaml_scalar(value)}")
 
 
 def _append_list_lines(
-    entries: Sequence[Any], lead: str, indent: str, lines: list[str], written: WrittenParts | None = None
+    entries: Sequence[Any], lead: str, indent: str, lines: list[str], flows: _OneLineTexts
 ) -> None:
     inner = indent + "  "
     for entry in entries:
@@ -189,66 +238,19 @@ def _append_list_lines(
         if kind is str:
             text = _PLAIN.get(entry)
             lines.append(f"{lead}- {text or _format_yaml_string(entry, inner)}")
-        elif kind is dict and entry:
-            held = written if written is not None and id(entry) in written.ids else None
-            width = _WIDTH - len(inner)
-            if text := held.write_flow(entry, width) if held else _format_yaml_flow_value(entry, width):
+        elif (kind is dict or kind is list) and entry:
+            text = flows.of(entry) if kind is dict else ""
+            if text and max(len(text), _LEAST) <= _WIDTH - len(inner):
                 lines.append(f"{lead}- {text}")
-            elif held:
-                lines.append(held.write(entry, lead + "- ", inner))
+            elif flows.written is not None and id(entry) in flows.ids:
+                lines.append(flows.written.write(entry, lead + "- ", inner))
+            elif kind is dict:
+                _append_mapping_lines(entry, lead + "- ", inner, lines, flows)
             else:
-                _append_mapping_lines(entry, lead + "- ", inner, lines, written)
-        elif kind is list and entry:
-            if written is not None and id(entry) in written.ids:
-                lines.append(written.write(entry, lead + "- ", inner))
-            else:
-                _append_list_lines(entry, lead + "- ", inner, lines, written)
+                _append_list_lines(entry, lead + "- ", inner, lines, flows)
         else:
             lines.append(f"{lead}- {_format_non_text_yaml_scalar(entry)}")
         lead = indent
-
-
-def _format_yaml_flow_value(value: Mapping[str, Any] | Sequence[Any], width: int) -> str:
-    """Return a small value on one line, as `{a: 1, b: {c: d}}` or `[a, b]`, if it has no more than `width`
-    characters; else an empty text.
-
-    A long list, or one of several mappings, has a line for each entry, so that a change shows the entry.
-    """
-    if len(value) > _FEW or width < _LEAST:
-        return ""
-    if type(value) is list:
-        return _format_yaml_flow_list(value, width)
-    assert isinstance(value, Mapping)
-    parts = []
-    for key, inner in value.items():
-        if (type(inner) is dict or type(inner) is list) and inner:
-            text = _format_yaml_flow_value(inner, width)
-        else:
-            text = _format_yaml_flow_scalar(inner)
-        if not text:
-            return ""
-        parts.append(f"{_KEYS.get(key) or _format_yaml_key(key)}: {text}")
-        width -= len(parts[-1]) + 2
-        if width < 0:
-            return ""
-    return "{" + ", ".join(parts) + "}"
-
-
-def _format_yaml_flow_list(entries: Sequence[Any], width: int) -> str:
-    """Return scalars, or a single mapping, between brackets, if they have no more than `width` characters."""
-    parts = []
-    for entry in entries:
-        if (type(entry) is dict or type(entry) is list) and entry:
-            text = (
-                _format_yaml_flow_value(entry, width - 2) if len(entries) == 1 and type(entry) is dict else ""
-            )
-        else:
-            text = _format_yaml_flow_scalar(entry)
-        if not text:
-            return ""
-        parts.append(text)
-    joined = ", ".join(parts)
-    return f"[{joined}]" if len(joined) + 2 <= width else ""
 
 
 def _format_yaml_flow_scalar(value: Any) -> str:

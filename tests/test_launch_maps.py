@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.emit.tree import StagingFolder
 from gangplan.errors import Exit
 from gangplan.generators import scripts
 from tests import workspaces
@@ -103,3 +104,20 @@ def test_changed_launch_scripts_of_today_are_written_again(tmp_path: Path) -> No
     assert gangplan("render", "-C", tmp_path, "--check").code == Exit.FINDINGS
     render(tmp_path)
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("jobs", [1, 9])
+def test_launch_scripts_are_written_once_however_many_runs_mount_them(
+    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: list[str] = []
+    real = StagingFolder.put
+    monkeypatch.setattr(
+        StagingFolder, "put", lambda self, path, text: put.append(path) or real(self, path, text)
+    )
+    write(
+        tmp_path,
+        {**workspaces.STOCK, **{f"specs/nlp/job-{one}.yaml": workspaces.SPEC for one in range(jobs)}},
+    )
+    assert render(tmp_path, "--no-cache", "--engine", "serial").code == Exit.CLEAN
+    assert len([path for path in put if "/launch." in path]) == 1

@@ -38,10 +38,8 @@ from gangplan.trace.files import build_own_cause
 from gangplan.waivers import Subject, list_waived_policies
 from gangplan.workspace import RENDERED
 
-# In either style of YAML: a mapping below its key, or in braces after it.
-_NAMED = re.compile(
-    rf"(?:^ *|configMap: \{{)name: ({re.escape(SCRIPTS_VOLUME)}-([0-9a-f]{{8}}))\b", re.MULTILINE
-)
+# The pattern begins with the word to find: it is searched in the text of each run, and is fast only so.
+_NAMED = re.compile(rf"{SCRIPTS_VOLUME}-([0-9a-f]{{8}})\b")
 _HELP = "Bring the file back from Git, or let the job run again: raise run: in its spec."
 
 
@@ -55,59 +53,64 @@ def put_launch_maps(
 ) -> list[Finding]:
     """Put the ConfigMaps that a run's text names, and return what is wrong with them."""
     found: list[Finding] = []
-    for name, digest in sorted(set(_NAMED.findall(text))):
+    for digest in sorted(_find_named_digests(text)):
         path = launch_map_path_of(cluster, job.team, digest)
         if path in result.scripts:
             continue
         result.scripts.add(path)
-        if name == name_launch_script_config_map():
-            made = _build_launch_map_once(worker, cluster, job)
-            found += made.findings
-            result.is_lasting &= made.is_lasting
-            result.policies |= made.policies
-            for one, numbers in made.matched.items():
-                result.matched.setdefault(one, set()).update(numbers)
-            store_staged_text(worker, result, path, made.texts[path], path in made.telling)
-            continue
-        result.is_lasting = False  # it is what rendered/ holds
-        earlier = worker.earlier.read(path)
-        found += _check_kept_launch_scripts(
-            path, name, job.namespace, None if earlier is None else earlier.text
-        )
-        if earlier is not None:
-            store_staged_text(worker, result, path, earlier.text, is_telling=False)
+        made = worker.launch_maps.get(path)
+        if made is None:  # once per worker: nearly all runs of a team name the same file
+            is_of_today = name_launch_script_config_map() == f"{SCRIPTS_VOLUME}-{digest}"
+            make = _build_launch_map if is_of_today else _keep_launch_map
+            made = worker.launch_maps[path] = make(worker, cluster, job, path)
+        found += made.findings
+        result.is_lasting &= made.is_lasting
+        result.changes += made.changes
+        result.texts |= made.texts
+        result.telling |= made.telling
+        result.policies |= made.policies
+        for one, numbers in made.matched.items():
+            result.matched.setdefault(one, set()).update(numbers)
     return found
 
 
-def _build_launch_map_once(worker: WorkerState, cluster: str, job: Job) -> TaskResult:
-    """Return the ConfigMap of today's scripts in a team's namespace, built and checked once per worker."""
-    key = cluster, job.namespace
-    if key not in worker.launch_maps:
-        made = TaskResult()
-        before = [
-            generate_launch_script_config_map(
-                job, list_waived_policies(worker.workspace.waivers, Subject(cluster, job.team))
-            )
-        ]
-        [bodies] = run_overlay_on_object_groups(worker, cluster, [before], [made])
-        wrong, is_telling = check_built_file_at_gate(
-            worker, cluster, bodies, before, job.platform, _build_launch_map_tracer(job)
-        )
-        if not wrong:
-            wrong = check_patched_launch_scripts(
-                bodies, before, _build_launch_map_tracer(job), worker.builders[cluster].component
-            )
-        if not wrong:
-            wrong = judge_objects_by_cluster_policies(
-                worker, cluster, bodies, _build_launch_map_tracer(job), made, [], before
-            )
-        made.findings += wrong
-        path = launch_map_path_of(cluster, job.team, name_launch_script_config_map()[-8:])
-        made.texts[path] = dump_all(bodies, build_header_lines(team_source_of(job.team)))
-        if is_telling:
-            made.telling.add(path)
-        worker.launch_maps[key] = made
-    return worker.launch_maps[key]
+def _find_named_digests(text: str) -> set[str]:
+    """Return the digests of the ConfigMaps that a text names, in either style of YAML: in a mapping below its
+    key, or in braces after it."""
+    found = set()
+    for match in _NAMED.finditer(text):
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].lstrip(" ")
+        if before == "name: " or before.endswith("configMap: {name: "):
+            found.add(match[1])
+    return found
+
+
+def _build_launch_map(worker: WorkerState, cluster: str, job: Job, path: str) -> TaskResult:
+    """Build, check and stage the ConfigMap of today's scripts in a team's namespace."""
+    made, tracer = TaskResult(), _build_launch_map_tracer(job)
+    waived = list_waived_policies(worker.workspace.waivers, Subject(cluster, job.team))
+    before = [generate_launch_script_config_map(job, waived)]
+    [bodies] = run_overlay_on_object_groups(worker, cluster, [before], [made])
+    wrong, is_telling = check_built_file_at_gate(worker, cluster, bodies, before, job.platform, tracer)
+    if not wrong:
+        wrong = check_patched_launch_scripts(bodies, before, tracer, worker.builders[cluster].component)
+    if not wrong:
+        wrong = judge_objects_by_cluster_policies(worker, cluster, bodies, tracer, made, [], before)
+    made.findings += wrong
+    text = dump_all(bodies, build_header_lines(team_source_of(job.team)))
+    store_staged_text(worker, made, path, text, is_telling)
+    return made
+
+
+def _keep_launch_map(worker: WorkerState, cluster: str, job: Job, path: str) -> TaskResult:
+    """Check and stage a ConfigMap of earlier scripts, as `rendered/` holds it."""
+    made = TaskResult(is_lasting=False)
+    earlier = worker.earlier.read(path)
+    text = None if earlier is None else earlier.text
+    made.findings += _check_kept_launch_scripts(path, job.namespace, text)
+    if text is not None:
+        store_staged_text(worker, made, path, text, is_telling=False)
+    return made
 
 
 def _build_launch_map_tracer(job: Job) -> Tracer:
@@ -117,13 +120,15 @@ def _build_launch_map_tracer(job: Job) -> Tracer:
     return lambda _index, _path: build_trace_from_causes([cause], home)
 
 
-def _check_kept_launch_scripts(path: str, name: str, namespace: str, text: str | None) -> Iterator[Finding]:
+def _check_kept_launch_scripts(path: str, namespace: str, text: str | None) -> Iterator[Finding]:
     """Yield a finding if `rendered/` does not hold the scripts of a run, or if they were changed."""
+    digest = path.split(".")[-2]
+    name = f"{SCRIPTS_VOLUME}-{digest}"
     where = Location(f"{RENDERED}/{path}", 1, 1)
     if text is None:
         message = f"a run that is kept mounts {name}, which {RENDERED}/ does not hold"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
-    elif not is_launch_script_config_map(_load_launch_map_objects(text), namespace, name[-8:]):
+    elif not is_launch_script_config_map(_load_launch_map_objects(text), namespace, digest):
         message = f"what this file holds is not {name}: its scripts were changed"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
 

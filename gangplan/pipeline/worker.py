@@ -135,7 +135,7 @@ class WorkerState:
     checker: dict[str, PolicyChecker] = field(default_factory=dict)
     standing: dict[str, ClusterObjects] = field(default_factory=dict)
     moulds: Moulds = field(default_factory=Moulds)
-    launch_maps: dict[tuple[str, str], TaskResult] = field(default_factory=dict)  # by cluster and namespace
+    launch_maps: dict[str, TaskResult] = field(default_factory=dict)  # by path
     names: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # of runs, by file and cluster
     is_shown_good: bool = True  # whether all objects that added `facts` were good
     facts: SchemaFacts = field(init=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from posixpath import normpath
 
 from gangplan.findings import FieldPath
@@ -49,7 +50,12 @@ def check_promised_mounts(laid: ExpandedRun) -> Found:
 
 def normalise_mount_path(mount: Body) -> str:
     """Return the normalised path of a mount, without a trailing slash or `..`."""
-    return normpath(str(mount["mountPath"]))
+    return _normalise_path(str(mount["mountPath"]))
+
+
+@lru_cache(maxsize=1024)  # runs mount the same few folders
+def _normalise_path(path: str) -> str:
+    return normpath(path)
 
 
 def index_role_volumes(role: ExpandedRole) -> Mapping[str, Body]:

@@ -57,8 +57,9 @@ def _check_promised_script_mounts(laid: ExpandedRun, role: ExpandedRole, wanted:
         message = f"{role.title} would have no launch scripts at {LAUNCH_SCRIPTS}, and could not start"
         yield laid.runtime, report_broken_promise(at, message, _KEEP)
         return
+    volumes = index_role_volumes(role)
     for index, one in mounts:
-        path, kind = normalise_mount_path(one), index_role_volumes(role).get(one["name"]) or {}
+        path, kind = normalise_mount_path(one), volumes.get(one["name"]) or {}
         is_full = bool(one.get("readOnly") or CLOSED & set(kind))
         if one is not found and is_in_folder(path, LAUNCH_SCRIPTS):
             message = f"a mount at {path} would replace a launch script of {role.title}"
@@ -68,7 +69,7 @@ def _check_promised_script_mounts(laid: ExpandedRun, role: ExpandedRole, wanted:
                 f"{role.title} would never start: nothing can be mounted inside {path}, which is read-only"
             )
             yield laid.runtime, report_broken_promise((*at, index), message, "Mount it elsewhere.")
-    source = (index_role_volumes(role).get(found["name"]) or {}).get("configMap") or {}
+    source = (volumes.get(found["name"]) or {}).get("configMap") or {}
     mode = source.get("defaultMode", READABLE)
     is_whole = not source.get("items") and not source.get("optional")
     if source.get("name") != wanted or not is_whole or int(mode) & READABLE != READABLE:
