@@ -23,7 +23,7 @@ from gangplan.imports.times import map_imported_exit_codes, map_time_limit_retri
 from gangplan.imports.variables import convert_kubelet_variables_for_shell, rewrite_imported_command
 from gangplan.imports.volumes import map_imported_volumes
 from gangplan.imports.workload import PodRole, SourceJob
-from gangplan.imports.written import set_converted_command_in_spec
+from gangplan.imports.written import ask_about_entrypoint_with_program, set_converted_command_in_spec
 from gangplan.model.frameworks import MPI_FRAMEWORKS, ONE_RANK_FRAMEWORKS, Framework
 from gangplan.plan.launchers import MpiGeneration, find_launchers
 from gangplan.rules.imports import IMPORT_ENTRYPOINT, IMPORT_SCRIPT
@@ -120,11 +120,7 @@ def _map_source_pod_start_command(
     if draft.home.answers.command:
         words = draft.given_command = ("bash", "-c", draft.home.answers.command)
     elif lead.has_entrypoint and words and not words[0].startswith("-"):
-        draft.wonder(
-            node,
-            f"there is no command: the image's own entrypoint is given {words[0]}; the run starts {words[0]} itself",
-            "Look the entrypoint up (skopeo inspect --config docker://IMAGE); if it does more, give it: --command 'PROGRAM ...'.",
-        )
+        ask_about_entrypoint_with_program(draft, node, words[0])
     elif lead.has_entrypoint:
         draft.refuse(
             IMPORT_ENTRYPOINT,

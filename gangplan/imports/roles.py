@@ -12,7 +12,9 @@ from gangplan.imports.environment import convert_env_value_to_spec
 from gangplan.imports.images import find_catalog_name_of_image
 from gangplan.imports.podfields import map_imported_pod_fields
 from gangplan.imports.workload import PodRole
+from gangplan.imports.written import ask_about_entrypoint_with_program
 from gangplan.plan.reserved import is_reserved_variable
+from gangplan.rules.imports import IMPORT_ENTRYPOINT
 
 _NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _LONGEST, _MOST = 20, 6
@@ -32,14 +34,14 @@ def map_imported_roles(draft: SpecDraft, framework: str) -> None:
         name = f"{name}-pods" if name in _TAKEN[:4] else name
         can = framework == "plain" or (framework == "tensorflow" and name in _OF_TENSORFLOW)
         fits = re.fullmatch(_NAME, name) and len(name) <= _LONGEST and name not in _TAKEN
-        main = role.pod.main
-        has_command = not main.has_entrypoint or (not main.command and "command" in draft.values)
-        if not (can and fits and has_command) or len(draft.values.get("roles", {})) >= _MOST:
+        if not (can and fits) or len(draft.values.get("roles", {})) >= _MOST:
             _ask_about_role_of_source_pods(draft, role, framework)
+            continue
+        if not _has_role_program(draft, role):
             continue
         draft.values.setdefault("roles", {})[name] = _map_source_pods_to_role_entry(draft, role)
         draft.name = draft.name[: _ROOM - len(name)].rstrip("-")
-        draft.origins.setdefault("roles", role.whole or main.node)
+        draft.origins.setdefault("roles", role.whole or role.pod.main.node)
         map_imported_pod_fields(draft, role)
 
 
@@ -52,6 +54,28 @@ def _ask_about_role_of_source_pods(draft: SpecDraft, role: PodRole, framework: s
         "Let workers do its part (for parameter servers: MultiWorkerMirroredStrategy), or run it apart; framework: plain has roles.",
     )
     node.account.remark(node.path, "asked", "", message)
+
+
+def _has_role_program(draft: SpecDraft, role: PodRole) -> bool:
+    """Return whether the source says what a role starts; refuse one that only the image's entrypoint knows.
+
+    Pods with the image and arguments of the workers start what these do, also where `--command` says it.
+    """
+    main, lead = role.pod.main, draft.work.lead.pod.main
+    is_one_image = main.image == lead.image or bool(draft.home.answers.image)
+    if not main.has_entrypoint or (lead.has_entrypoint and is_one_image and main.words == lead.words):
+        return True
+    node = main.node["args"] or main.node
+    if main.command and not main.command[0].startswith("-"):
+        ask_about_entrypoint_with_program(draft, node, main.command[0])
+        return True
+    draft.refuse(
+        IMPORT_ENTRYPOINT,
+        node,
+        f"the {role.name} has no command: its image's own entrypoint starts it, and a spec has to name it",
+        "Look it up (skopeo inspect --config docker://IMAGE), and write it here: command: [PROGRAM, ...].",
+    )
+    return False
 
 
 def _map_source_pods_to_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:

@@ -49,6 +49,15 @@ def set_converted_command_in_spec(draft: SpecDraft, found: ConvertedCommand, nod
     draft.origins["command"] = node
 
 
+def ask_about_entrypoint_with_program(draft: SpecDraft, node: SourceNode, program: str) -> None:
+    """Ask about arguments without a command whose first word is taken for the program."""
+    draft.wonder(
+        node,
+        f"there is no command: the image's own entrypoint is given {program}; the run starts {program} itself",
+        "Look the entrypoint up (skopeo inspect --config docker://IMAGE); if it does more, give it: --command 'PROGRAM ...'.",
+    )
+
+
 def _remove_launch_variable_lines(draft: SpecDraft, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a script without lines for how ranks start, such as I_MPI_HYDRA_BOOTSTRAP: the run sets that."""
     if len(words) < 3 or "\n" not in words[-1]:

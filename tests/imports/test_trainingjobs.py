@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.imports.batch import Batch
-from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SOURCE
+from gangplan.rules.imports import IMPORT_ASKED, IMPORT_ENTRYPOINT, IMPORT_SOURCE
 from tests.imports.sources import JAXJOB, PADDLEJOB, PYTORCHJOB, TFJOB, XGBOOSTJOB, imported
 
 LENS = """\
@@ -124,6 +124,46 @@ def test_chief_and_parameter_servers_become_roles(tmp_path: Path) -> None:
     pods = {row.what: (row.source, row.run) for row in one.runs["lab"].rows if row.area == "pods"}
     assert pods == {"worker": ("3", "3"), "chief": ("1", "1"), "ps": ("2", "2")}
     assert one.runs["lab"].percent == 100
+
+
+_READ = "command: [python, read.py], resources: {limits: {cpu: 2}}"
+
+
+@pytest.mark.parametrize(
+    "left", ["resources: {limits: {cpu: 2}}", "args: [--fast], resources: {limits: {cpu: 2}}"]
+)
+def test_a_role_without_a_command_does_not_get_that_of_the_workers(tmp_path: Path, left: str) -> None:
+    """Its image's own entrypoint starts it, and only the image knows that."""
+    assert _READ in TFJOB
+    batch = imported(tmp_path, "tfjob", TFJOB.replace(_READ, left))
+    assert not batch.imported
+    (error,) = [one for one in batch.everything if one.is_error]
+    assert error.rule == IMPORT_ENTRYPOINT
+    assert error.message.startswith("the ps has no command: ")
+    assert error.where.line == TFJOB[: TFJOB.index("    PS:")].count("\n") + 6
+
+
+def test_a_role_with_the_entrypoint_of_the_workers_gets_their_command(tmp_path: Path) -> None:
+    """`--command` states the entrypoint of an image, which all pods with the same arguments start."""
+    bare = TFJOB.replace("command: [python, read.py], ", "")
+    batch = imported(tmp_path / "one", "tfjob", bare, command="python read.py")
+    (one,) = batch.imported
+    assert one.draft.values["roles"] == {"chief": {"workers": 1, "cpu": 8}, "ps": {"workers": 2, "cpu": 2}}
+    other = bare.replace("reader:2, resources: {limits: {cpu: 2}}", "shelf:2, resources: {limits: {cpu: 2}}")
+    assert other != bare
+    batch = imported(tmp_path / "other", "tfjob", other, command="python read.py")
+    assert [one.rule for one in batch.everything if one.is_error] == [IMPORT_ENTRYPOINT]
+
+
+def test_arguments_that_name_a_program_are_the_command_of_a_role(tmp_path: Path) -> None:
+    """A role whose arguments are the workers' is not left out; one with others starts its own program."""
+    text = TFJOB.replace("command: [python", "args: [python")
+    (one,) = imported(tmp_path / "same", "tfjob", text).imported
+    assert one.draft.values["roles"] == {"chief": {"workers": 1, "cpu": 8}, "ps": {"workers": 2, "cpu": 2}}
+    text = text.replace("[python, read.py], resources: {limits: {cpu: 2}}", "[python, serve.py], resources: {limits: {cpu: 2}}")  # fmt: skip
+    batch = imported(tmp_path / "own", "tfjob", text)
+    assert batch.imported[0].draft.values["roles"]["ps"]["command"] == ["python", "serve.py"]
+    assert asked(batch).count("there is no command: the image's own entrypoint is given python") == 2
 
 
 def test_a_chief_without_workers_is_a_worker(tmp_path: Path) -> None:
