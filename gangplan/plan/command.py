@@ -17,7 +17,11 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import ElasticLimits, Job
 from gangplan.plan.downloads import check_command_downloads
-from gangplan.plan.env_problems import check_env_values, check_per_pod_variables_on_launcher
+from gangplan.plan.env_problems import (
+    check_env_values,
+    check_meeting_names_in_env,
+    check_per_pod_variables_on_launcher,
+)
 from gangplan.plan.flag_problems import check_mpi_options
 from gangplan.plan.flags import (
     build_open_mpi_export_options,
@@ -76,6 +80,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *(() if found else check_outer_launch_program(job)),
         *check_mpi_options(job, found),
         *check_env_values(job),
+        *check_meeting_names_in_env(job),
         *check_per_pod_variables_on_launcher(job, found),
         *check_launch_variable_settings(job, found, is_proposed_command_sound),
         *check_command_downloads(job),

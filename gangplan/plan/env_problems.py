@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gangplan.findings import Problem
+from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import EnvVar, Job
+from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.flags import mpi_family_of, read_mpi_flags
 from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher
 from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
@@ -13,6 +14,8 @@ from gangplan.plan.words import TEMPLATE_EXPRESSION, VARIABLE_REFERENCE
 from gangplan.rules.pods import ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 
+# A variable for which pods may agree on another value.
+_PORT = "MASTER_PORT"
 # Every distribution has the shell's own tools (sleep, timeout, uname, tr) here; the launch scripts call them.
 _TOOLS = ("/usr/bin", "/bin")
 
@@ -33,6 +36,30 @@ def check_env_values(job: Job) -> Iterator[Problem]:
             yield _build_literal_env_problem(path, variable, found[0].rstrip(":"))
         if (what := _explain_broken_mca_parameter(job, variable)) != "":
             yield Problem(path, f"{variable.name} {what}", "Remove it.", ENV_RESERVED)
+
+
+def check_meeting_names_in_env(job: Job) -> Iterator[Problem]:
+    """Yield a problem for each variable of the job, or of a role, that would replace what tells its pods of the
+    others.
+
+    Another port is not one, as long as all pods have the same.
+    """
+    names = list_meeting_names(job)
+    for one in job.env:
+        if one.name in names and (one.name != _PORT or one.is_own):
+            own = next((origin.path for origin in one.origins if origin.role == "spec"), ())
+            path = own[:3] if own[:2] == ("secrets", "env") else ("env", one.name)
+            yield _build_meeting_name_problem(path, one.name, "worker")
+    for role in job.roles:
+        names = list_meeting_names(job, role.name)
+        for one in role.env:
+            if one.name in names:
+                yield _build_meeting_name_problem((*role.place, "env", one.name), one.name, role.name)
+
+
+def _build_meeting_name_problem(path: FieldPath, name: str, role: str) -> Problem:
+    message = f"'{name}' is set in every {role}, so that the pods of the run find each other; a value of your own would win"
+    return Problem(path, message, "Remove it, or choose another name.", ENV_RESERVED)
 
 
 def check_per_pod_variables_on_launcher(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:

@@ -80,6 +80,12 @@ def meeting(job: Job) -> tuple[EnvVar, ...]:
     return _build_peer_discovery_env(job, "worker")
 
 
+def list_meeting_names(job: Job, role: str = "worker") -> frozenset[str]:
+    """Return the names of the variables that tell pods of a role of the others, as far as gangplan sets them."""
+    found = _build_peer_discovery_env(job, role)
+    return frozenset(one.name for one in (*found, *(_build_elastic_env(job) if role == "worker" else ())))
+
+
 def build_role_env(job: Job, role: ResolvedRole) -> tuple[EnvVar, ...]:
     """Return the variables of another role's pods: the job's, those about the workers, and its own."""
     gpus = ValueOrigin("spec", (*role.place, "gpus"))

@@ -14,7 +14,7 @@ from gangplan.resolve.data_plan import DataPlan, list_claim_mount_origins
 from gangplan.resolve.mounts import check_requested_mounts, check_requested_workdir
 from gangplan.resolve.scratch import resolve_scratch_env, resolve_scratch_mount
 from gangplan.resolve.secrets import (
-    check_reserved_names_in_spec_env,
+    check_reserved_names_in_env,
     check_secret_names_in_spec_env,
     resolve_secrets,
 )
@@ -40,7 +40,7 @@ def resolve_job_data(
         _resolve_dataset(context, plan, name, target, workers, image)
     _resolve_checkpoint(context, plan, workers, image)
     resolve_secrets(context, plan)
-    check_reserved_names_in_spec_env(context)
+    check_reserved_names_in_env(context)
     check_secret_names_in_spec_env(context)
     plan.mounts.extend(resolve_config_mounts(context))
     plan.mounts.extend(resolve_scratch_mount(context, scratch))

@@ -9,6 +9,7 @@ from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING_REGIMES
 from gangplan.resolve.misfit import WorkerShape
 from gangplan.resolve.placement import ChosenPlacement
+from gangplan.resolve.secrets import list_env_blocks
 from gangplan.resolve.tenant import count_team_claims_on_cluster
 from gangplan.rules.pods import SCRATCH_CLAIMS, SCRATCH_MEMORY, SCRATCH_NOT_COUNTED, SCRATCH_NOT_ENCRYPTED
 from gangplan.rules.specs import ENV_RESERVED
@@ -61,14 +62,13 @@ def resolve_scratch_mount(context: JobResolution, scratch: ScratchSpace | None) 
 
 
 def resolve_scratch_env(context: JobResolution, scratch: ScratchSpace | None) -> dict[str, EnvVar]:
-    """Return SCRATCH_DIR, and report a spec that sets it although the run has scratch."""
+    """Return SCRATCH_DIR, and report a spec that sets it in a container that has the run's scratch."""
     if scratch is None:
         return {}
-    spec = context.spec.spec
-    for path in (("env", FOLDER), ("secrets", "env", FOLDER)):
-        if FOLDER in (spec.env if path[0] == "env" else spec.secrets.env):
+    for at, names in list_env_blocks(context):
+        if FOLDER in names and at[0] not in ("steps", "roles"):
             message = f"'{FOLDER}' tells the program where its scratch is"
-            context.report(ENV_RESERVED, context.where(*path, key=True), message, "Remove it.")
+            context.report(ENV_RESERVED, context.where(*at, FOLDER, key=True), message, "Remove it.")
     origins = (ValueOrigin("spec", ("scratch", "path")), ValueOrigin("spec", ("scratch",), is_direct=False))
     return {FOLDER: EnvVar(FOLDER, scratch.path, origins=origins)}
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gangplan.findings import FieldPath
 from gangplan.model.frameworks import START_VARIABLES
 from gangplan.model.job import EnvVar, Mount, ValueOrigin
+from gangplan.model.pods import MODEL_ENV
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan, list_named_origins
 from gangplan.rules.security import SECRET_SUSPECTED
 from gangplan.rules.specs import ENV_RESERVED, ENV_TWICE, SECRET_UNKNOWN
+from gangplan.source import Document
 from gangplan.spec.pods import EnvSource
 
 # Names that Trainer sets itself. 2.3 rejects them in trainer.env, older versions overwrite them silently
@@ -82,18 +84,39 @@ def resolve_secrets(context: JobResolution, plan: DataPlan) -> None:
         plan.mounts.append(Mount(volume, path, secret=secret, read_only=True, origins=said))
 
 
-def check_reserved_names_in_spec_env(context: JobResolution) -> None:
-    """Report variables that belong to Trainer or to the launch."""
-    for block, names in (("env", context.spec.spec.env), ("secrets", context.spec.spec.secrets.env)):
+def check_reserved_names_in_env(context: JobResolution) -> None:
+    """Report variables that belong to Trainer or to the launch: of the spec, of its other containers, steps and
+    roles, and of the defaults of team and cluster."""
+    team, cluster = context.team, context.cluster
+    layers: tuple[tuple[Document, Iterable[str], FieldPath], ...] = (
+        (cluster.document, cluster.spec.env, ("env",)),
+        (cluster.document, cluster.spec.defaults.env, ("defaults", "env")),
+        (team.document, team.spec.defaults.env, ("defaults", "env")),
+    )
+    document = context.spec.document
+    model = MODEL_ENV if context.spec.spec.model is not None else ()
+    for where, names, at in (*layers, *((document, names, at) for at, names in list_env_blocks(context))):
         for name in names:
-            if name in RESERVED_ENV:
-                path = ("env", name) if block == "env" else ("secrets", "env", name)
+            if name in RESERVED_ENV or (name in model and where is document):
                 context.report(
                     ENV_RESERVED,
-                    context.where(*path, key=True),
+                    where.where((*at, name), key=True),
                     f"'{name}' is set for every run; a value of your own would break the launch",
                     "Remove it.",
                 )
+
+
+def list_env_blocks(context: JobResolution) -> list[tuple[FieldPath, Iterable[str]]]:
+    """Return each block of variables in the spec with its path: of the job, and of its other pods and
+    containers."""
+    spec = context.spec.spec
+    found: list[tuple[FieldPath, Iterable[str]]] = [
+        (("env",), spec.env),
+        (("secrets", "env"), spec.secrets.env),
+    ]
+    for kind in ("setup", "sidecars", "steps"):
+        found += [((kind, index, "env"), one.env) for index, one in enumerate(getattr(spec, kind))]
+    return found + [(("roles", name, "env"), role.env) for name, role in spec.roles.items()]
 
 
 def check_secret_names_in_spec_env(context: JobResolution) -> None:

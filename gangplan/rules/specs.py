@@ -463,7 +463,8 @@ ENV_RESERVED = Rule(
     "A variable belongs to Trainer or to the launch.",
     why=(
         "Trainer 2.3 refuses its own names in a run, older versions silently overwrite them (mpi.go, "
-        "torch.go). Other reserved names are used to start the ranks; another value would break that."
+        "torch.go). Other reserved names are used to start the ranks, or tell the pods of a run of each "
+        "other, such as NODE_RANK of plain; another value would win, and each worker would have the same."
     ),
     fix="Remove it; whatever can be set has a field in the spec.",
 )

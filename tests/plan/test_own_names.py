@@ -1,0 +1,108 @@
+"""Variables that gangplan sets in the pods of a run: a value of the user's own would win in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import workspaces
+
+SPEC, TEAM, CLUSTER = "specs/nlp/filings.yaml", "specs/nlp/team.yaml", "overlays/lab/cluster.yaml"
+LOADER = "roles: {data-loader: {command: [python, load.py], cpu: 2%s}}\n"
+STEP = "steps: [{name: prepare, command: [python, prepare.py]%s}]\n"
+SIDE = "%s: [{command: [python, beside.py]%s}]\n"
+SCRATCH = "scratch: 9Gi\n"
+MODEL = "model: {name: tide, version: '1'}\n"
+# What is written, for which framework: the line of the finding, or an empty text.
+CASES = {
+    "the number of a worker": ("plain", 'env: {NODE_RANK: "3"}\n', "10"),
+    "how many workers": ("plain", 'env: {NNODES: "7"}\n', "10"),
+    "the first worker": ("plain", "env: {MASTER_ADDR: foo}\n", "10"),
+    "the number by a field of the pod": ("plain", "env: {NODE_RANK: {field: metadata.name}}\n", "10"),
+    "the number from a secret": ("plain", "secrets: {env: {NODE_RANK: huggingface/token}}\n", "10"),
+    "the number from a ConfigMap": ("plain", "env: {NODE_RANK: {configMap: tuning/rank}}\n", "10"),
+    "a port that all workers read": ("plain", "env: {MASTER_PORT: 4000}\n", ""),
+    "a port of each pod's own": ("plain", "env: {MASTER_PORT: {field: metadata.name}}\n", "10"),
+    "the number of a TensorFlow worker": ("tensorflow", "env: {NODE_RANK: 1}\n", "10"),
+    "how many, which TensorFlow does not read": ("tensorflow", "env: {NNODES: 1}\n", ""),
+    "the number, which JAX does not read": ("jax", "env: {NODE_RANK: 1}\n", ""),
+    "a role without roles": ("plain", "env: {ROLE: train}\n", ""),
+    "a role with roles": ("plain", "env: {ROLE: train}\n" + LOADER % "", "10"),
+    "the hosts of a role": ("plain", "env: {DATA_LOADER_HOSTS: a}\n" + LOADER % "", "10"),
+    "the hosts of no role": ("plain", "env: {PS_HOSTS: a}\n" + LOADER % "", ""),
+    "the number in a role": ("plain", LOADER % ", env: {NODE_RANK: 1}", "10"),
+    "the port in a role": ("plain", LOADER % ", env: {MASTER_PORT: 4000}", "10"),
+    "the name of a role in it": ("plain", LOADER % ", env: {ROLE: x}", "10"),
+    "the cluster in a role": ("tensorflow", "roles: {ps: {cpu: 2, env: {TF_CONFIG: x}}}\n", "10"),
+    "checkpoints in a role": ("plain", LOADER % ", env: {CHECKPOINT_DIR: /x}", "10"),
+    "a variable of Trainer in a step": ("plain", STEP % ", env: {PET_NNODES: '4'}", "10"),
+    "the number in a step, which has none": ("plain", STEP % ", env: {NODE_RANK: '1'}", ""),
+    "checkpoints in a sidecar": ("plain", SIDE % ("sidecars", ", env: {CHECKPOINT_DIR: /x}"), "10"),
+    "scratch in a sidecar": ("plain", SCRATCH + SIDE % ("sidecars", ", env: {SCRATCH_DIR: /x}"), "11"),
+    "scratch in setup": ("plain", SCRATCH + SIDE % ("setup", ", env: {SCRATCH_DIR: /x}"), "11"),
+    "scratch in setup of a run without": ("plain", SIDE % ("setup", ", env: {SCRATCH_DIR: /x}"), ""),
+    "scratch in a role, which has none": ("plain", SCRATCH + LOADER % ", env: {SCRATCH_DIR: /x}", ""),
+    "the model's name": ("plain", MODEL + "env: {GANGPLAN_MODEL_NAME: ebb}\n", "11"),
+    "the model's name in a sidecar": (
+        "plain",
+        MODEL + SIDE % ("sidecars", ", env: {GANGPLAN_MODEL_VERSION: '2'}"),
+        "11",
+    ),
+    "the model's name without a model": ("plain", "env: {GANGPLAN_MODEL_NAME: ebb}\n", ""),
+}
+# The same in a layer below the spec: the file, the line, and the rest of it.
+LAYERS = {
+    "team": (TEAM, "defaults: {env: {%s: x}}\n", workspaces.TEAM),
+    "cluster": (CLUSTER, "env: {%s: x}\n", workspaces.CLUSTER),
+    "cluster defaults": (CLUSTER, "defaults: {env: {%s: x}}\n", workspaces.CLUSTER),
+}
+NAMES = {
+    "NODE_RANK": ("plain", True),
+    "MASTER_ADDR": ("plain", True),
+    "NNODES": ("tensorflow", False),
+    "TF_CONFIG": ("tensorflow", True),
+    "PET_NNODES": ("torch", True),
+    "NODE_NAME": ("plain", False),
+}
+
+
+def told(root: Path) -> list[tuple[str, str]]:
+    """Return the line and the message of each variable that is refused; there is no other error."""
+    outcome = workspaces.gangplan("validate", "-C", root)
+    errors = [one for one in outcome.findings if one.severity == "error"]
+    errors = [one for one in errors if one.rule != "model-alone"]
+    assert {one.rule for one in errors} <= {"env-reserved"}, outcome.err
+    return [(":".join(one.place.split(":")[:2]), one.message) for one in errors]
+
+
+def put(root: Path, framework: str, lines: str = "") -> None:
+    image = "pytorch" if framework == "torch" else "openmpi"
+    text = workspaces.SPEC.replace("image: openmpi", f"image: {image}").replace("gpus: 2", "gpus: 1")
+    team = workspaces.TEAM + "configMaps: [tuning]\n"
+    workspaces.write(root, {SPEC: f"{text}framework: {framework}\n{lines}", TEAM: team})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_variable_that_the_run_sets_itself_is_refused(case: str, root: Path) -> None:
+    framework, lines, place = CASES[case]
+    put(root, framework, lines)
+    found = told(root)
+    assert [where for where, _ in found] == ([f"{SPEC}:{place}"] if place else [])
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_read_as_well(name: str, layer: str, root: Path) -> None:
+    framework, is_refused = NAMES[name]
+    put(root, framework)
+    file, line, text = LAYERS[layer]
+    workspaces.write(root, {file: text + line % name})
+    found = told(root)
+    assert [place for place, _ in found] == [f"{file}:{text.count(chr(10)) + 1}"] * is_refused
+    assert all(name in message for _, message in found)
+
+
+def test_all_variables_of_a_worker_are_refused_at_once(root: Path) -> None:
+    put(root, "plain", 'env: {NNODES: "7", NODE_RANK: "3", MASTER_ADDR: foo}\n')
+    assert [message.split("'")[1] for _, message in told(root)] == ["NNODES", "NODE_RANK", "MASTER_ADDR"]
