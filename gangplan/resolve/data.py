@@ -54,7 +54,7 @@ def resolve_job_data(
 
         plan.env |= resolve_registered_model_env(context.spec.spec.model)
     check_requested_mounts(context, plan.mounts, image)
-    check_requested_workdir(context, image)
+    check_requested_workdir(context, image, plan.mounts)
     return plan
 
 

@@ -16,8 +16,15 @@ from gangplan.model.folders import (
 )
 from gangplan.model.job import Mount, PulledImage
 from gangplan.resolve.context import JobResolution
+from gangplan.resolve.nested import (
+    explain_impossible_mount,
+    explain_missing_folder,
+    find_outer_mount,
+    list_mount_sets,
+    needs_folder_in_volume,
+)
 from gangplan.rules.pods import WORKDIR_UNUSABLE
-from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES
+from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_HIDES, MOUNT_INSIDE, MOUNT_POINT
 from gangplan.spec.pods import Scratch
 
 # Folders that Trainer, the kubelet or the run's own volumes fill: nothing may be mounted there or below.
@@ -62,10 +69,36 @@ def check_requested_mounts(
                 _suggest_mount_folder(context, name),
             )
         seen.setdefault(mount.path, name)
+    _check_mounts_inside_others(context, mounts)
 
 
-def check_requested_workdir(context: JobResolution, image: PulledImage | None) -> None:
-    """Check that the run's user can enter the working directory and keep files there.
+def _check_mounts_inside_others(context: JobResolution, mounts: Sequence[Mount]) -> None:
+    """Check that each mount inside another one finds or gets its mount point there."""
+    told: set[str] = set()
+    for by_path in list_mount_sets(context, mounts):
+        for mount in by_path.values():
+            outer = find_outer_mount(mount.path, by_path)
+            if outer is None or mount.path in told:
+                continue
+            inside = f"'{mount.name}' is mounted at {mount.path}, inside '{outer.name}' ({outer.path})"
+            if reason := explain_impossible_mount(mount, outer):
+                help = f"Choose a path that is not below {outer.path}."
+                where = locate_mount_in_spec(context, mount)
+                context.report(MOUNT_INSIDE, where, f"{inside}, {reason}", help)
+            elif needs_folder_in_volume(outer):
+                what, missing = "file" if mount.key else "folder", mount.path.removeprefix(f"{outer.path}/")
+                message = f"{inside}, which is read-only: no pod starts unless that has {what} '{missing}'"
+                help = f"Choose a path that is not below {outer.path}, or create the {what} there first."
+                context.report(MOUNT_POINT, locate_mount_in_spec(context, mount), message, help)
+            else:
+                continue
+            told.add(mount.path)
+
+
+def check_requested_workdir(
+    context: JobResolution, image: PulledImage | None, mounts: Sequence[Mount] = ()
+) -> None:
+    """Check that the working directory is a folder that the run's user can enter and keep files in.
 
     A missing folder is created, owned by root (runc v1.3, libcontainer/rootfs_linux.go, prepareRootfs).
     """
@@ -76,6 +109,8 @@ def check_requested_workdir(context: JobResolution, image: PulledImage | None) -
     if is_in_folder(path, ROOT_HOME):
         user = f"user {image.uid}" if image else "not root"
         reason = f"only root may enter {ROOT_HOME}, and the run is {user}"
+    for by_path in list_mount_sets(context, mounts):
+        reason = reason or explain_missing_folder(path, by_path)
     if reason:
         message = f"no program can work in {path}: {reason}"
         help = "Write a folder of the image or of data, such as /workspace."

@@ -10,7 +10,8 @@ WORKDIR_UNUSABLE = Rule(
     "The program cannot work in the folder it would start in.",
     why=(
         "Only root may enter /root, and a run is never root: none of its containers would start. The "
-        "kernel's folders hold no program files."
+        "kernel's folders hold no program files. A missing folder is created (runc, prepareRootfs), but not "
+        "inside a ConfigMap or a secret, which are mounted for reading, and not where a file is mounted."
     ),
     fix="Set workdir to a folder of the image or of data.",
 )

@@ -435,6 +435,32 @@ MOUNT_HIDES = Rule(
     ),
 )
 
+MOUNT_INSIDE = Rule(
+    "mount-inside",
+    ERROR,
+    "A file or folder is mounted inside a mount that has no room for it.",
+    why=(
+        "runc creates the missing place of a mount (v1.3, createMountpoint), but not inside a mounted file and "
+        "not inside a read-only mount. In ConfigMaps and Secrets the kubelet creates it beforehand, always as a "
+        "folder (Kubernetes v1.34, MakeNestedMountpoints), on which no file can be mounted (kubernetes#61545). "
+        "No container with both mounts ever starts."
+    ),
+    fix="Choose a path that is not inside the other mount.",
+)
+
+MOUNT_POINT = Rule(
+    "mount-point",
+    WARNING,
+    "A mount needs a folder or file that a read-only volume may not have.",
+    why=(
+        "runc creates the missing place of a mount (v1.3, createMountpoint), but not in a claim, a bucket or "
+        "another volume that is mounted read-only (kubernetes#121294). If the volume does not have it already, "
+        "no container with both mounts ever starts."
+    ),
+    fix="Choose a path outside the volume; ignore this if the volume contains the folder or file.",
+    waivable=True,
+)
+
 SECRET_UNKNOWN = Rule(
     "secret-unknown",
     ERROR,
