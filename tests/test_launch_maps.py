@@ -65,7 +65,7 @@ def test_lost_launch_scripts_are_reported(kept: Path) -> None:
     (file,) = launch_files(kept)
     name = f"gangplan-launch-{file.name[7:15]}"
     file.unlink()
-    says = f"a run that is kept mounts {name}, which rendered/ does not hold"
+    says = f"a kept run mounts {name}, but rendered/ does not have it"
     assert found(kept) == [("launch-scripts-lost", says)]
     outcome = gangplan("render", "-C", kept, "--no-cache")
     assert (outcome.code, launch_files(kept)) == (Exit.FINDINGS, [])

@@ -96,5 +96,5 @@ def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:
 
 
 def read_sweep_label(body: Body) -> str:
-    """Return the sweep of a run; empty if it is of none."""
+    """Return the name of the sweep that a run belongs to, or an empty text."""
     return str(((body.get("metadata") or {}).get("labels") or {}).get(SWEEP, ""))

@@ -44,7 +44,7 @@ def _find_forge_organisation(given: EngineInput) -> str:
 
 ENGINE = GitopsEngine(
     "codeowners",
-    "Write CODEOWNERS: each team owns its specs, the platform all that decides for others.",
+    "Write CODEOWNERS: each team owns its specs; the platform owns everything that affects other teams.",
     (
         EngineOption(
             "organisation",

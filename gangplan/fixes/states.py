@@ -19,8 +19,8 @@ _FIELD = r"^{}[ \t]*:.*(?:\n(?:[ \t]+\S.*|-[ \t].*))*\n?"
 def set_state_fields(text: str, state: str | None, retired: Sequence[str]) -> str | None:
     """Return the text of a spec with this `state` (None: unchanged) and these runs in `retired`.
 
-    Return None if the result would not contain exactly that with all else unchanged, as in a file that is one
-    flow mapping.
+    Return None if the result would not contain exactly that with everything else unchanged, as in a file that
+    is one flow mapping.
     """
     before = _load_spec_mapping(text)
     if before is None:

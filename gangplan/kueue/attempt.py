@@ -37,7 +37,7 @@ class Attempt:
         return tree.fits(self.queue, self.usage)
 
     def may_take(self, one: AdmittedWorkload, policy: str) -> bool:
-        """Return whether a policy lets the run preempt another one, which uses what it needs.
+        """Return whether a policy lets the run preempt another run, which uses quota that it needs.
 
         See `SatisfiesPreemptionPolicy` and `WorkloadUsesResources`.
         """

@@ -211,7 +211,7 @@ def _parse_url_port(parts: urllib.parse.SplitResult) -> int | None:
 def _build_proxy_login_header(via: urllib.parse.SplitResult) -> dict[str, str]:
     """Return the header that logs in to a proxy. Raises ToolError for a proxy that is not http://."""
     if via.scheme != "http":
-        help = "Write http:// in HTTPS_PROXY: what goes through it is encrypted to the registry all the same."
+        help = "Write http:// in HTTPS_PROXY: the traffic through it is still encrypted up to the registry."
         raise ToolError(
             f"the proxy {_strip_url_secrets(via.geturl())} is not one that gangplan can use", help
         )

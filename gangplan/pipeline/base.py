@@ -201,7 +201,7 @@ def _group_retrained_runs_by_sweep(
 
 
 def _read_sweep_key(key: ObjectKey, old: Objects) -> SweepKey:
-    """Return namespace and sweep of a run; an empty sweep if it is of none."""
+    """Return the namespace and the sweep of a run; the sweep is empty for a run outside of sweeps."""
     return key[1], str(read_sweep_label(old[key][0]) or "")
 
 

@@ -159,9 +159,7 @@ def _check_rendered_launch_scripts(
     else:
         is_known = source == team_source_of(team)
     if not is_known or not is_launch_script_config_map(bodies, home, file.split(".")[1]):
-        message = (
-            f"it does not hold what {SCRIPTS_VOLUME}-{file.split('.')[1]} is: scripts that gangplan wrote"
-        )
+        message = f"it is not {SCRIPTS_VOLUME}-{file.split('.')[1]} as gangplan writes it"
         yield _build_foreign_finding(path, message, "Run gangplan render, which writes or removes it.")
 
 

@@ -126,10 +126,10 @@ def _check_kept_launch_scripts(path: str, namespace: str, text: str | None) -> I
     name = f"{SCRIPTS_VOLUME}-{digest}"
     where = Location(f"{RENDERED}/{path}", 1, 1)
     if text is None:
-        message = f"a run that is kept mounts {name}, which {RENDERED}/ does not hold"
+        message = f"a kept run mounts {name}, but {RENDERED}/ does not have it"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
     elif not is_launch_script_config_map(_load_launch_map_objects(text), namespace, digest):
-        message = f"what this file holds is not {name}: its scripts were changed"
+        message = f"it is not {name} as gangplan wrote it: a file was changed, added or removed"
         yield Finding(LAUNCH_SCRIPTS_LOST, where, message, _HELP)
 
 

@@ -36,7 +36,7 @@ OBJECT_INVALID = Rule(
     "Fields of an object contradict each other.",
     why=(
         "A schema judges one field at a time. The API server, a webhook or the Job that is created later "
-        "refuses this all the same, and the user sees it only as an event."
+        "still refuses this, and the user sees it only as an event."
     ),
     fix="Correct the patch named in the finding.",
     is_verdict=True,
