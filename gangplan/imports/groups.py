@@ -44,13 +44,20 @@ class Grouped:
     aside: tuple[PodRole, ...] = ()
 
 
-def group_imported_pods_into_roles(groups: Sequence[SourcePodGroup], lead: str = "") -> Grouped:
-    """Group pods into roles; `lead` names the group that starts the MPI ranks, if the source says so."""
+def group_imported_pods_into_roles(
+    groups: Sequence[SourcePodGroup], lead: str = "", hosts: str = ""
+) -> Grouped:
+    """Group pods into roles.
+
+    `lead` names the group that starts the MPI ranks, and `hosts` the one that has them, if the source says so.
+    """
     starters = [one for one in groups if one.name == lead] or [
         one for one in groups if find_launcher_kind_of_container(one.pod.main) in _BY_MPI
     ]
     rest = [one for one in groups if one not in starters]
-    servers = [one for one in rest if any(_SERVER in word for word in one.pod.main.command)]
+    servers = [one for one in rest if one.name == hosts] or [
+        one for one in rest if any(_SERVER in word for word in one.pod.main.command)
+    ]
     if starters and (servers or lead):
         workers = servers or rest[:1]
         aside = [one for one in rest if one not in workers]

@@ -20,7 +20,11 @@ from gangplan.imports.resources import map_imported_resources
 from gangplan.imports.roles import map_imported_roles
 from gangplan.imports.steps import map_imported_steps
 from gangplan.imports.times import map_imported_exit_codes, map_time_limit_retries_and_priority
-from gangplan.imports.variables import convert_kubelet_variables_for_shell, rewrite_imported_command
+from gangplan.imports.variables import (
+    ask_about_absent_variables,
+    convert_kubelet_variables_for_shell,
+    rewrite_imported_command,
+)
 from gangplan.imports.volumes import map_imported_volumes
 from gangplan.imports.workload import PodRole, SourceJob
 from gangplan.imports.written import ask_about_entrypoint_with_program, set_converted_command_in_spec
@@ -108,6 +112,8 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
     framework = work.framework or found.framework or work.start
     if found.command and framework not in MPI_FRAMEWORKS:
         found.command = rewrite_imported_command(draft, found.command, framework, node)
+    elif found.command:
+        ask_about_absent_variables(draft, found.command, framework, node)
     set_converted_command_in_spec(draft, found, node)
     return found
 

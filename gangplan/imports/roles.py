@@ -11,8 +11,13 @@ from gangplan.imports.draft import SpecDraft
 from gangplan.imports.environment import convert_env_value_to_spec
 from gangplan.imports.images import find_catalog_name_of_image
 from gangplan.imports.podfields import map_imported_pod_fields
+from gangplan.imports.variables import convert_kubelet_variables_for_shell, rewrite_imported_command
 from gangplan.imports.workload import PodRole
-from gangplan.imports.written import ask_about_entrypoint_with_program
+from gangplan.imports.written import (
+    ask_about_entrypoint_with_program,
+    refuse_unfilled_command_words,
+    shorten_imported_command,
+)
 from gangplan.plan.reserved import is_reserved_variable
 from gangplan.rules.imports import IMPORT_ENTRYPOINT
 
@@ -39,7 +44,7 @@ def map_imported_roles(draft: SpecDraft, framework: str) -> None:
             continue
         if not _has_role_program(draft, role):
             continue
-        draft.values.setdefault("roles", {})[name] = _map_source_pods_to_role_entry(draft, role)
+        draft.values.setdefault("roles", {})[name] = _map_source_pods_to_role_entry(draft, role, framework)
         draft.name = draft.name[: _ROOM - len(name)].rstrip("-")
         draft.origins.setdefault("roles", role.whole or role.pod.main.node)
         map_imported_pod_fields(draft, role)
@@ -78,15 +83,13 @@ def _has_role_program(draft: SpecDraft, role: PodRole) -> bool:
     return False
 
 
-def _map_source_pods_to_role_entry(draft: SpecDraft, role: PodRole) -> dict[str, Any]:
+def _map_source_pods_to_role_entry(draft: SpecDraft, role: PodRole, framework: str) -> dict[str, Any]:
     main = role.pod.main
     entry: dict[str, Any] = {"workers": role.count}
-    if (
-        main.command
-        and list(main.command) != draft.values.get("command")
-        and main.command != draft.work.lead.pod.main.command
-    ):
-        entry["command"] = list(main.command)
+    if main.command and main.command != draft.work.lead.pod.main.command:
+        command = _convert_role_command(draft, role, framework)
+        if command != draft.values.get("command"):
+            entry["command"] = command
     for name in ("command", "args"):
         main.node[name].mapped("roles")
     if main.image and main.image != draft.work.workers.pod.main.image and not draft.home.answers.image:
@@ -103,6 +106,17 @@ def _map_source_pods_to_role_entry(draft: SpecDraft, role: PodRole) -> dict[str,
         else:
             mount.node.asked("pods of all roles mount what workers do, and nothing else")
     return entry
+
+
+def _convert_role_command(draft: SpecDraft, role: PodRole, framework: str) -> list[str]:
+    """Return the command of a role, whose script learns what the pods of a run have by other names."""
+    main = role.pod.main
+    node = main.node["command"] or main.node["args"]
+    known = {*draft.work.sets, *(one.name for one in main.env if one.source)}
+    words = convert_kubelet_variables_for_shell(main.command, known)
+    words = rewrite_imported_command(draft, words, framework, node, role)
+    refuse_unfilled_command_words(draft, words, node)
+    return shorten_imported_command(words)
 
 
 def _map_role_amounts(role: PodRole, entry: dict[str, Any]) -> None:

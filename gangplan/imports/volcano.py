@@ -13,9 +13,14 @@ from gangplan.imports.mpijob import MPI_OPERATOR_VARIABLES
 from gangplan.imports.pods import SourceMount, SourcePod, SourceVolume, read_imported_pod_template
 from gangplan.imports.policies import POD_GROUP_REASON
 from gangplan.imports.sources import OtherObject
+from gangplan.imports.volcano_plugins import (
+    PluginFlags,
+    account_for_volcano_plugins,
+    group_tensorflow_tasks,
+    read_volcano_plugins,
+)
 from gangplan.imports.workload import SourceError, SourceJob, SourceSetting
 
-_PLUGIN = "gangplan and Trainer set up what the pods of a run need of each other"
 _POLICY = "a failed worker fails the run; retries restart it as a whole"
 _WHOLE = (
     "schedulerName",
@@ -28,8 +33,11 @@ _WHOLE = (
 # What the plugins set besides VC_<TASK>_HOSTS and VC_<TASK>_NUM (volcano pkg/controllers/job/plugins: env,
 # svc, distributed-framework/pytorch and tensorflow).
 _INDEXES = ("VC_TASK_INDEX", "VK_TASK_INDEX")
-_OF_PYTORCH = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
-_OF_TENSORFLOW = ("TF_CONFIG",)
+_OF_PLUGINS = {
+    "pytorch": ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"),
+    "tensorflow": ("TF_CONFIG",),
+    "mpi": ("MPI_HOST",),
+}
 
 
 def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> SourceJob:
@@ -44,13 +52,13 @@ def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Source
     ]
     if not groups:
         raise SourceError("no task of it has a container (spec.tasks[].template)")
-    plugins = {key: node.texts() for key, node in spec["plugins"].fields()}
-    found = group_imported_pods_into_roles(groups, _find_volcano_mpi_master_task(plugins, groups))
+    plugins = read_volcano_plugins(spec["plugins"])
+    found = group_imported_pods_into_roles(groups, *_find_volcano_mpi_tasks(plugins, groups))
+    if "tensorflow" in plugins and found.start == "plain":
+        found = group_tensorflow_tasks(groups, plugins["tensorflow"], found)
     start, framework = found.start, found.framework
     if "pytorch" in plugins and start == "plain":
         start, framework = "torch", "torch"
-    elif "tensorflow" in plugins and start == "plain":
-        framework = "tensorflow"
     work = SourceJob(
         "VolcanoJob", name, start, account, found.roles, framework=framework or "", aside=found.aside
     )
@@ -94,41 +102,41 @@ def _add_volcano_job_volumes(pod: SourcePod, spec: SourceNode) -> SourcePod:
     return replace(pod, main=main)
 
 
-def _find_volcano_mpi_master_task(
-    plugins: dict[str, tuple[str, ...]], groups: Sequence[SourcePodGroup]
-) -> str:
-    """Return the task that starts the MPI ranks, if the plugin names it."""
+def _find_volcano_mpi_tasks(plugins: PluginFlags, groups: Sequence[SourcePodGroup]) -> tuple[str, str]:
+    """Return the tasks that start the MPI ranks, and have them, if the plugin names them."""
     if "mpi" not in plugins:
-        return ""
-    stated = next((one.partition("=")[2] for one in plugins["mpi"] if one.startswith("--master=")), "master")
-    return stated if stated in [one.name for one in groups] else ""
+        return "", ""
+    names = {one.name for one in groups}
+    lead, workers = (plugins["mpi"].get(kind, kind) for kind in ("master", "worker"))
+    return (lead, workers if workers in names else "") if lead in names else ("", "")
 
 
 def _set_volcano_hosts_and_env(
-    work: SourceJob, groups: Sequence[SourcePodGroup], plugins: dict[str, tuple[str, ...]]
+    work: SourceJob, groups: Sequence[SourcePodGroup], plugins: PluginFlags
 ) -> None:
     """Set the names of pods, and the variables that plugins set."""
     names = set(_INDEXES) | (MPI_OPERATOR_VARIABLES if work.start == "mpi" else set())
+    is_merged = len(work.roles) > 1
     for group in groups:
-        bare = re.sub(r"[^A-Z0-9]", "_", group.name.upper())
+        bare = group.name.upper().replace("-", "_")
         names |= {f"VC_{bare}_HOSTS", f"VC_{bare}_NUM"}
-        if group.name == work.workers.name:
-            work.renames[f"VC_{bare}_NUM"] = "count"
+        is_all = group.pod is work.workers.pod and not is_merged
+        work.renames[f"VC_{bare}_NUM"] = "count" if is_all else str(group.count)
     work.renames |= dict.fromkeys(_INDEXES, "index")
-    names |= set(_OF_PYTORCH if "pytorch" in plugins else ()) | set(
-        _OF_TENSORFLOW if "tensorflow" in plugins else ()
-    )
+    for plugin, of_plugin in _OF_PLUGINS.items():
+        names |= set(of_plugin if plugin in plugins else ())
     work.sets = frozenset(names)
     tasks = "|".join(re.escape(one.name) for one in groups)
+    first = next(one for one in groups if one.pod is work.roles[0].pod)
     domain = rf"(?:\.{re.escape(work.name)})?"
     work.hosts = rf"\b{re.escape(work.name)}-(?:{tasks})-[0-9]+\b{domain}"
-    work.first_host = rf"\b{re.escape(work.name)}-{re.escape(work.roles[0].name)}-0\b{domain}"
+    work.first_host = rf"\b{re.escape(work.name)}-{re.escape(first.name)}-0\b{domain}"
 
 
 def _map_volcano_job_policies(spec: SourceNode, work: SourceJob) -> None:
     for name in _WHOLE:
         spec[name].dropped(POD_GROUP_REASON)
-    spec["plugins"].dropped(_PLUGIN)
+    account_for_volcano_plugins(spec["plugins"], work)
     tries = spec["maxRetry"]
     if (count := tries.number()) is not None:
         work.settings["retries"] = SourceSetting(count, tries)

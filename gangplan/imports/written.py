@@ -26,7 +26,24 @@ def set_converted_command_in_spec(draft: SpecDraft, found: ConvertedCommand, nod
     Variables in words that no shell reads belong to a template, or are a mistake.
     """
     work = draft.work
-    if left := [] if draft.given_command else find_unexpanded_command_variables(found.command):
+    if not draft.given_command:
+        refuse_unfilled_command_words(draft, found.command, node)
+    if work.told:
+        message = f"what tells the pods of each other is different: {work.told}"
+        draft.wonder(node, message, "Check what the program reads.")
+    if not found.command:
+        return
+    found.command = _remove_launch_variable_lines(draft, found.command)
+    draft.put("command", shorten_imported_command(found.command))
+    lead = work.lead.pod.main
+    for one in (lead.node["command"], lead.node["args"]):
+        one.mapped("command")
+    draft.origins["command"] = node
+
+
+def refuse_unfilled_command_words(draft: SpecDraft, words: tuple[str, ...], node: SourceNode) -> None:
+    """Refuse a command with variables in words that no shell reads."""
+    if left := find_unexpanded_command_variables(words):
         names = " and ".join(f"${name}" for name in left)
         draft.refuse(
             IMPORT_TEMPLATE,
@@ -34,19 +51,13 @@ def set_converted_command_in_spec(draft: SpecDraft, found: ConvertedCommand, nod
             f"{node.name}: nothing has filled in {names}, and no shell reads the command",
             f"Give its value: {' '.join(f'--set {name}=VALUE' for name in left)}.",
         )
-    if work.told:
-        message = f"what tells the pods of each other is different: {work.told}"
-        draft.wonder(node, message, "Check what the program reads.")
-    if not found.command:
-        return
-    found.command = _remove_launch_variable_lines(draft, found.command)
-    if len(found.command) > _MOST_WORDS:
-        found.command = ("bash", "-c", f"exec {shlex.join(found.command)}")
-    draft.put("command", list(found.command))
-    lead = work.lead.pod.main
-    for one in (lead.node["command"], lead.node["args"]):
-        one.mapped("command")
-    draft.origins["command"] = node
+
+
+def shorten_imported_command(words: tuple[str, ...]) -> list[str]:
+    """Return a command with no more words than a spec may have: a script may have any number."""
+    if len(words) > _MOST_WORDS:
+        return ["bash", "-c", f"exec {shlex.join(words)}"]
+    return list(words)
 
 
 def ask_about_entrypoint_with_program(draft: SpecDraft, node: SourceNode, program: str) -> None:
