@@ -14,6 +14,8 @@ from gangplan.records import dataclass
 
 # The variable with the name of a dated run, to which NO_PROXY refers (resolve/schedule.py).
 RUN_NAME_VARIABLE = "GANGPLAN_RUN"
+# The variable with the folder of a worker's scratch.
+SCRATCH_VARIABLE = "SCRATCH_DIR"
 # What the end of a run takes in addition to its ranks' grace period: finding the ranks, and their last lines
 # of output. In seconds.
 GRACE_MARGIN_S = 15
@@ -36,6 +38,9 @@ class EnvVar:
     field: str = ""
     resource: str = ""
     is_expanded: bool = False  # the value refers to variables before it, as $(NAME)
+    is_share: bool = (
+        False  # of a worker's cores, as gangplan divides them: other pods and containers have their own
+    )
     origins: Origins = kept(default=(), compare=False, repr=False)
 
     @property

@@ -16,8 +16,11 @@ from gangplan.model.job import (
     SideContainer,
     ValueOrigin,
 )
+from gangplan.model.pods import SCRATCH_VARIABLE
+from gangplan.model.quantity import Quantity
 from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.plan.traffic import START_ORIGINS, build_traffic_env
+from gangplan.resolve.launcher import count_openmp_threads
 
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
@@ -59,7 +62,8 @@ def build_side_container_env(job: Job, container: SideContainer) -> tuple[EnvVar
         [_build_hidden_gpus_variable(ValueOrigin("job", ("worker_pool",)))] if job.worker_pool.gpu else []
     )
     asked = ValueOrigin("spec", container.place), ValueOrigin("spec", ("launcher", "runsRanks"))
-    return _merge_own_env_variables(_merge_default_env(job, hidden), container.env, container.place, asked)
+    inherited = _list_inherited_env(job, container.cpu, container.place)
+    return _merge_own_env_variables((*hidden, *inherited), container.env, container.place, asked)
 
 
 def needs_gpus_hidden_from_launcher(job: Job) -> bool:
@@ -90,9 +94,8 @@ def build_role_env(job: Job, role: ResolvedRole) -> tuple[EnvVar, ...]:
     """Return the variables of another role's pods: the job's, those about the workers, and its own."""
     gpus = ValueOrigin("spec", (*role.place, "gpus"))
     hidden = [_build_hidden_gpus_variable(gpus)] if role.pool.gpu and not role.resources.devices else []
-    return _merge_own_env_variables(
-        _merge_default_env(job, (*hidden, *_build_peer_discovery_env(job, role.name))), role.env, role.place
-    )
+    given = (*hidden, *_build_peer_discovery_env(job, role.name), *_list_env_of_job_for_pod(job, role))
+    return _merge_own_env_variables(given, role.env, role.place)
 
 
 def build_step_env(job: Job, step: ResolvedRole) -> tuple[EnvVar, ...]:
@@ -102,7 +105,31 @@ def build_step_env(job: Job, step: ResolvedRole) -> tuple[EnvVar, ...]:
     """
     gpus = ValueOrigin("spec", (*step.place, "gpus"))
     hidden = [_build_hidden_gpus_variable(gpus)] if step.pool.gpu and not step.resources.devices else []
-    return _merge_own_env_variables(_merge_default_env(job, hidden), step.env, step.place)
+    given = (*hidden, *_list_env_of_job_for_pod(job, step))
+    return _merge_own_env_variables(given, step.env, step.place)
+
+
+def _list_env_of_job_for_pod(job: Job, other: ResolvedRole) -> list[EnvVar]:
+    """Return the job's variables for a role's or step's pods, which do not have the scratch of a worker."""
+    found = _list_inherited_env(job, other.resources.cpu, other.place)
+    has_scratch = any(one.scratch for one in job.mounts)
+    return [one for one in found if one.name != SCRATCH_VARIABLE] if has_scratch else found
+
+
+def _list_inherited_env(job: Job, cpu: Quantity, place: tuple[str | int, ...]) -> list[EnvVar]:
+    """Return the job's variables for the one program of another pod or container, whose cores are all its own."""
+    own = ValueOrigin("", because="OpenMP sees the cores of the node, so gangplan passes it those requested")
+    asked = ValueOrigin("spec", (*place, "cpu"))
+    return [
+        replace(
+            one,
+            value=str(count_openmp_threads(cpu)),
+            origins=(own, asked, *_mark_origins_aside(*one.origins)),
+        )
+        if one.is_share
+        else one
+        for one in job.env
+    ]
 
 
 def _merge_own_env_variables(

@@ -88,10 +88,15 @@ def add_openmp_thread_env(plan: DataPlan, cpu: Quantity, slots: int) -> None:
 
     If it is unset, torchrun sets 1 (torch/distributed/run.py), too few for one rank with many cores.
     """
-    threads = max(1, cpu.milli() // (1000 * slots))
     origins = (
         ValueOrigin("", because="OpenMP sees the cores of the node, so gangplan passes it those of the rank"),
         ValueOrigin("job", ("threads",)),
         ValueOrigin("spec", ("env", THREADS), f"env in the spec could set {THREADS}", is_direct=False),
     )
-    plan.env.setdefault(THREADS, EnvVar(THREADS, str(threads), origins=origins))
+    threads = str(count_openmp_threads(cpu, slots))
+    plan.env.setdefault(THREADS, EnvVar(THREADS, threads, is_share=True, origins=origins))
+
+
+def count_openmp_threads(cpu: Quantity, slots: int = 1) -> int:
+    """Return the threads of each rank, or of the one program of another pod or container."""
+    return max(1, cpu.milli() // (1000 * slots))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.model.amounts import format_for_spec, format_with_unit
 from gangplan.model.job import EnvVar, Mount, Origin, ScratchSpace, ValueOrigin
+from gangplan.model.pods import SCRATCH_VARIABLE
 from gangplan.model.quantity import Quantity, parse_memory_quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.facts import ENCRYPTING_REGIMES
@@ -15,7 +16,6 @@ from gangplan.rules.pods import SCRATCH_CLAIMS, SCRATCH_MEMORY, SCRATCH_NOT_COUN
 from gangplan.rules.specs import ENV_RESERVED
 from gangplan.spec.pods import Scratch as Asked
 
-FOLDER = "SCRATCH_DIR"
 VOLUME = "scratch"
 # The memory of a program without its scratch: a Python with its libraries, and the buffers of MPI.
 _LEAST = parse_memory_quantity("1Gi")
@@ -66,11 +66,13 @@ def resolve_scratch_env(context: JobResolution, scratch: ScratchSpace | None) ->
     if scratch is None:
         return {}
     for at, names in list_env_blocks(context):
-        if FOLDER in names and at[0] not in ("steps", "roles"):
-            message = f"'{FOLDER}' tells the program where its scratch is"
-            context.report(ENV_RESERVED, context.where(*at, FOLDER, key=True), message, "Remove it.")
+        if SCRATCH_VARIABLE in names and at[0] not in ("steps", "roles"):
+            message = f"'{SCRATCH_VARIABLE}' tells the program where its scratch is"
+            context.report(
+                ENV_RESERVED, context.where(*at, SCRATCH_VARIABLE, key=True), message, "Remove it."
+            )
     origins = (ValueOrigin("spec", ("scratch", "path")), ValueOrigin("spec", ("scratch",), is_direct=False))
-    return {FOLDER: EnvVar(FOLDER, scratch.path, origins=origins)}
+    return {SCRATCH_VARIABLE: EnvVar(SCRATCH_VARIABLE, scratch.path, origins=origins)}
 
 
 def check_requested_scratch(
