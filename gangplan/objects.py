@@ -98,9 +98,9 @@ class _OneLineTexts:
     """The texts on one line of an object's mappings and lists.
 
     Each is made once, although it is asked for twice: by the mapping around it and, if that one needs several
-    lines, for its own place. A text is empty if the value needs several lines: it has many entries, long ones,
-    or text of several lines. A long list, or one of several mappings, has a line for each entry, so that a
-    change shows the entry.
+    lines, for its own place. A text is empty if the value needs several lines: it has many entries, long
+    ones, or text of several lines. A long list, or one of several mappings, has a line for each entry, so
+    that a change shows the entry.
     """
 
     __slots__ = ("_own", "_shared", "ids", "written")

@@ -38,9 +38,7 @@ class EnvVar:
     field: str = ""
     resource: str = ""
     is_expanded: bool = False  # the value refers to variables before it, as $(NAME)
-    is_share: bool = (
-        False  # of a worker's cores, as gangplan divides them: other pods and containers have their own
-    )
+    is_share: bool = False  # of a worker's cores: other pods and containers have their own
     origins: Origins = kept(default=(), compare=False, repr=False)
 
     @property
