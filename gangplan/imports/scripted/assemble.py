@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import FOREIGN_LAUNCHER_NAMES, ScriptLaunch
+from gangplan.imports.scripted.lists import add_list_conditions, join_script_lines
+from gangplan.imports.scripted.options import is_shell_option_needed
 from gangplan.imports.scripted.pieces import (
     ExpandedWord,
     WordPiece,
@@ -80,12 +82,13 @@ def assemble_command(
                 asks.append(item)
             else:
                 written[number] = fill_script_variables(raw, values)
+    add_list_conditions(items, written, text, values)
     is_alone = len(written) == 1
     lines = {
         number: _write_batch_script_launch_line(one, start, values, is_alone)
         for number, one in launches.items()
     }
-    written |= {number: shlex.join(one) if isinstance(one, tuple) else one for number, one in lines.items()}
+    written |= {number: _write_list_line(items, number, one) for number, one in lines.items()}
     if is_alone and all(isinstance(one, tuple) for one in lines.values()):
         ((number, only),) = lines.items()
         at = find_script_index(only, 0) if isinstance(only, tuple) else -1
@@ -97,10 +100,23 @@ def assemble_command(
         kept = [items[one] for one in sorted(written) if one not in launches]
         return AssembledCommand((*only[:at], script), script, kept, asks)
     asks += _add_needed_script_items(items, written, text, values)
-    numbers = sorted(written)
-    script = "\n".join(written[number] for number in numbers)
-    kept = [items[number] for number in numbers if number not in launches]
+    if is_shell_option_needed(written.values()):
+        written |= {
+            number: one.text or text[one.begin : one.end]
+            for number, one in enumerate(items)
+            if one.kind == "option"
+        }
+    script = join_script_lines(items, written)
+    kept = [items[number] for number in sorted(written) if number not in launches]
     return AssembledCommand(("bash", "-c", script), script, kept, asks)
+
+
+def _write_list_line(items: Sequence[ScriptItem], number: int, line: tuple[str, ...] | str) -> str:
+    """Return the line of a launch; a script of several commands stays together where `&&` or `||` joins it."""
+    text = shlex.join(line) if isinstance(line, tuple) else line
+    is_listed = items[number].joined or (number + 1 < len(items) and items[number + 1].joined)
+    is_long = not isinstance(line, tuple) and re.search(r"[;&|\n]", text)
+    return f"{{\n{text}\n}}" if is_listed and is_long else text
 
 
 def _add_needed_script_items(

@@ -6,6 +6,7 @@ import re
 
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
+from gangplan.imports.scripted.parts import ScriptCommand
 from gangplan.imports.scripted.pieces import ShellValue, append_to_shell_value
 from gangplan.plan.launchers.shell import ShellWord
 
@@ -40,3 +41,19 @@ def record_shell_assignment(
     if exports or name in scope.exported:
         scope.exported.add(name)
         item.exports[name] = value
+
+
+def record_shell_declaration(
+    text: str, scope: ScriptScope, part: ScriptCommand, begin: int, end: int
+) -> ScriptItem:
+    """Record `export`, `declare` and the like in the variables of a script; return their item."""
+    item = ScriptItem("set", begin, end, [part])
+    exports = part.texts[0] == "export" or "-x" in part.texts or scope.exports_all
+    for number, word in enumerate(part.sets):
+        record_shell_assignment(text, scope, word, part.arrays.get(number), item, exports)
+    for word in part.words[1:]:
+        if exports and word.text.isidentifier():
+            scope.exported.add(word.text)
+            item.exports[word.text] = scope.values.get(word.text)
+            item.names.add(word.text)
+    return item

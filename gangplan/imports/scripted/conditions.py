@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.hosts import is_own_host
 from gangplan.imports.scripted.idioms import THIS_HOST
+from gangplan.imports.scripted.parts import Statement
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 
 _NUMBERS = {
@@ -18,6 +20,7 @@ _NUMBERS = {
     "-le": lambda a, b: a <= b,
 }
 
+_OUTSIDE = re.compile(r"\$\{?([A-Za-z_]\w*|[1-9])")
 # The operators between conditions, "or" before "and"; and words that no plain list of conditions has.
 _DOUBLE, _TEST = ("||", "&&"), ("-o", "-a")
 _BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
@@ -105,3 +108,15 @@ def _evaluate_simple_shell_condition(words: list[str], scope: ScriptScope) -> bo
     if how in ("=", "==", "!=") and not any(mark in right for mark in "*?["):
         return (left == right) == (how != "!=")
     return None
+
+
+def find_open_condition_names(one: Statement, text: str, scope: ScriptScope) -> list[str]:
+    """Return the variables in the conditions of an `if` that only its surroundings can set."""
+    marks = [mark for mark in one.marks if mark.text in ("if", "elif", "then")]
+    heads = [
+        text[first.end : then.begin]
+        for first, then in pairwise(marks)
+        if then.text == "then" and first.text != "then"
+    ]
+    names = [found[1] for head in heads for found in _OUTSIDE.finditer(head)]
+    return [name for name in dict.fromkeys(names) if name not in scope.values]

@@ -45,6 +45,7 @@ class ScriptScope:
     used: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
     length: int = 0
+    exports_all: bool = False  # set -a
 
     def fields(self, raw: str) -> list[ExpandedWord]:
         """Return the words to which a word of the script expands.

@@ -13,8 +13,9 @@ from gangplan.plan.launchers.shell import ShellWord
 from gangplan.records import dataclass
 
 # set: assigns variables; drop: useless to a run; keep: goes into the command; cd: changes the folder; launch:
-# starts ranks; program: is the launch if nothing else is; file: another script is read.
-ItemKind = Literal["set", "drop", "keep", "cd", "launch", "program", "file"]
+# starts ranks; program: is the launch if nothing else is; file: another script is read;
+# option: sets an option of the shell.
+ItemKind = Literal["set", "drop", "keep", "cd", "launch", "program", "file", "option"]
 
 
 @dataclass(slots=True)
@@ -32,7 +33,9 @@ class ScriptItem:
     words: list[ShellWord] = field(default_factory=list)
     folder: str = ""
     is_background: bool = False
-    is_conditional: bool = False
+    joined: str = ""  # the operator before it, if it is part of a list
+    status: bool | None = None  # whether it succeeds, as far as that is known before the script runs
+    is_skipped: bool = False
     is_function: bool = False
     has_program: bool = False
     text: str = ""

@@ -214,6 +214,8 @@ class _Top:
                 return
             if word.text in _WORDS:
                 self._mark(word, 1)
+                if word.text == "!" and not self.stack:
+                    self.part = self.part or ScriptCommand(word.begin)
                 return
             if self.stack and word.text == _CLOSED_BY.get(self.stack[-1]):
                 self.stack.pop()

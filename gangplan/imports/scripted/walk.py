@@ -5,21 +5,28 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 from gangplan.imports.scripted import idioms
-from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT, record_shell_assignment
+from gangplan.imports.scripted.assign import (
+    SCRIPT_ASSIGNMENT,
+    record_shell_assignment,
+    record_shell_declaration,
+)
 from gangplan.imports.scripted.captured import has_launch_in_command_substitution
-from gangplan.imports.scripted.conditions import evaluate_shell_condition, split_shell_words
+from gangplan.imports.scripted.conditions import (
+    evaluate_shell_condition,
+    find_open_condition_names,
+    split_shell_words,
+)
 from gangplan.imports.scripted.containers import find_container_start_in_script
 from gangplan.imports.scripted.decided import find_skipped_assignments
 from gangplan.imports.scripted.directives import BatchScript
+from gangplan.imports.scripted.evaluated import expand_command_words
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.hosts import (
     build_shell_command,
     find_remote_start,
     set_round_numbers,
-    unwrap_remote_shell,
 )
 from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_launch_in_shell_block
 from gangplan.imports.scripted.launch import (
@@ -27,6 +34,19 @@ from gangplan.imports.scripted.launch import (
     skip_job_step_launcher,
     skip_shell_command_prefixes,
     strip_scheduler_start,
+)
+from gangplan.imports.scripted.lists import (
+    JOINS,
+    ListStatus,
+    ListUnit,
+    find_item_status,
+    has_here_document,
+    split_shell_list,
+)
+from gangplan.imports.scripted.options import (
+    find_options_of_first_line,
+    is_shell_option_command,
+    set_shell_options,
 )
 from gangplan.imports.scripted.parts import ScriptCommand, Statement
 from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
@@ -37,10 +57,8 @@ from gangplan.plan.launchers.shell import ShellWord
 _ENVIRONMENTS = re.compile(
     r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
 )
-# What makes a text more than the words of one command, outside of quotes.
-_SEVERAL, _QUOTED = re.compile(r"[;&|<>\n]"), re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*):?=")
-_OUTSIDE = re.compile(r"\$\{?([A-Za-z_]\w*|[1-9])")
+_NEVER = "its condition does not hold"
 
 
 class ScriptWalk:
@@ -61,6 +79,8 @@ class ScriptWalk:
         Raises UnreadableError for what no shell would accept.
         """
         text = self.script.text
+        if end is None and (options := find_options_of_first_line(text)) is not None:
+            self.items.append(options)
         part = text if end is None and begin == 0 else " " * begin + text[begin:end]
         for one in parse_shell_statements(part):
             self._statement(one, depth)
@@ -69,17 +89,24 @@ class ScriptWalk:
         if self.has_ended:
             self.items.append(ScriptItem("drop", one.begin, one.end, [], idioms.SCRIPT_ENDED_REASON))
             return
-        if one.form == "plain":
+        if one.form == "plain" or self._is_mixed(one):
             self._plain(one)
         elif (one.form == "if" and depth < 8 and self._branch(one, depth)) or (
             one.form == "loop" and depth < 8 and self._once(one, depth)
         ):
             return
         elif one.form == "group" and depth < 8 and len(one.marks) == 2 and self._starts(one.parts):
+            if one.marks[0].text == "(" and any(is_shell_option_command(part.texts) for part in one.parts):
+                message = "a launch is in a subshell with options of its own"
+                self.refusals.append(ScriptRefusal(one.begin, message, "Set them for the whole script."))
             self._gone(one, one.marks[0].end, one.marks[1].begin, "its commands run in order")
             self.all(one.marks[0].end, one.marks[1].begin, depth + 1)
         else:
             self._compound(one)
+
+    def _is_mixed(self, one: Statement) -> bool:
+        """Return whether `&&` or `||` joins a compound command to others."""
+        return one.form != "function" and len(split_shell_list(one, self.script.text)) > 1
 
     def _gone(self, one: Statement, begin: int, end: int, why: str) -> None:
         """Add the lines of a compound command around its relevant part."""
@@ -104,7 +131,7 @@ class ScriptWalk:
             self._gone(one, begin, end, "which branch runs is known already")
             self.all(begin, end, depth + 1)
             return True
-        self.items.append(ScriptItem("drop", one.begin, one.end, [], "its condition does not hold"))
+        self.items.append(ScriptItem("drop", one.begin, one.end, [], _NEVER))
         return True
 
     def _once(self, one: Statement, depth: int) -> bool:
@@ -115,7 +142,7 @@ class ScriptWalk:
         if one.marks[0].text == "while":
             if evaluate_shell_condition(head, self.scope) is not False:
                 return False
-            self.items.append(ScriptItem("drop", one.begin, one.end, [], "its condition does not hold"))
+            self.items.append(ScriptItem("drop", one.begin, one.end, [], _NEVER))
             return True
         name, is_list, rest = head.partition(" in ")
         fields = (
@@ -188,7 +215,9 @@ class ScriptWalk:
             return
         if begins:
             self.refusals.append(
-                refuse_launch_in_shell_block(one.form, begins[0].begin, self._open_names(one))
+                refuse_launch_in_shell_block(
+                    one.form, begins[0].begin, find_open_condition_names(one, self.script.text, self.scope)
+                )
             )
         for name in names:
             self.scope.values[name] = None
@@ -198,9 +227,7 @@ class ScriptWalk:
             self.scope.values[one.name] = None
         is_idle = all(kind == "drop" for kind in kinds)
         kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
-        item = ScriptItem(
-            kind, one.begin, one.end, one.parts, "it only prints or looks", names, is_conditional=True
-        )
+        item = ScriptItem(kind, one.begin, one.end, one.parts, "it only prints or looks", names)
         elsewhere = any(find_remote_start(self._texts(part)) for part in one.parts if part.words)
         if "program" in kinds and not begins and not elsewhere:
             text = self.script.text[one.begin : one.end].strip()
@@ -209,44 +236,41 @@ class ScriptWalk:
             item.words = [ShellWord(text, one.begin, one.end)] * len(item.fields)
         self.items.append(item)
 
-    def _open_names(self, one: Statement) -> list[str]:
-        """Return the variables in the conditions of an `if` that only its surroundings can set."""
-        marks = [mark for mark in one.marks if mark.text in ("if", "elif", "then")]
-        heads = [
-            self.script.text[first.end : then.begin]
-            for first, then in pairwise(marks)
-            if then.text == "then" and first.text != "then"
-        ]
-        names = [found[1] for head in heads for found in _OUTSIDE.finditer(head)]
-        return [name for name in dict.fromkeys(names) if name not in self.scope.values]
-
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""
+        units = split_shell_list(one, self.script.text)
         skipped = find_skipped_assignments(one.parts, self.script.text, self.scope)
-        if skipped is None:
+        if skipped is None or (len(units) > 1 and has_here_document(one.parts)):
             self._compound(one)
             return
-        group: list[ScriptCommand] = []
-        was = ""
-        for number, part in enumerate(one.parts):
-            if number in skipped:
-                why = "its condition does not hold"
-                self.items.append(ScriptItem("drop", part.begin, one.parts[number].end, [], why))
-                continue
-            group.append(part)
+        status, was = ListStatus(), ""
+        gone = {id(one.parts[number]) for number in skipped}
+        for unit in units:
+            count, runs = len(self.items), status.runs(was)
+            if runs is False or id(unit.parts[-1]) in gone:
+                self.items.append(ScriptItem("drop", unit.begin, unit.end, [], _NEVER, is_skipped=True))
+            else:
+                self._unit(unit, one.is_background and unit is units[-1], was)
+            for item in self.items[count:]:
+                item.joined = was if was in JOINS else ""
+                if not item.is_skipped:
+                    item.status = find_item_status(item, self.script.text, self.scope)
+                    status.add(was, item.status)
+            was = unit.operator
+
+    def _unit(self, unit: ListUnit, is_background: bool, was: str) -> None:
+        """Walk through a pipeline of a list; it becomes one item."""
+        if unit.form != "plain":
+            self._compound(Statement(unit.form, unit.begin, unit.end, unit.parts))
+            return
+        for part in unit.parts:
             if self._captures(part):
                 message = "the script reads what the launch prints, and only running it would tell what comes of that"
                 help = (
                     "Write the launch of one run by itself; let its program write what is needed to a file."
                 )
                 self.refusals.append(ScriptRefusal(part.begin, message, help))
-            if part.operator in ("|", "|&") and number + 1 < len(one.parts):
-                continue
-            is_last = number + 1 == len(one.parts)
-            end = one.end if is_last else len(self.script.text[: part.end].rstrip())
-            self._pipeline(group, end, one.is_background and is_last, was)
-            was = part.operator
-            group = []
+        self._pipeline(unit.parts, unit.end, is_background, was)
 
     def _pipeline(self, parts: list[ScriptCommand], end: int, is_background: bool, was: str) -> None:
         begin = parts[0].begin
@@ -255,7 +279,7 @@ class ScriptWalk:
             self._assigned(first, begin, end)
             return
         lead = next((part for part in parts if part.words and self._is_launch(self._texts(part))), first)
-        fields, words = self._words(lead)
+        fields, words = expand_command_words(lead, self.script.text, self.scope)
         texts = [one.text for one in fields]
         if first.texts[:1] and first.texts[0] in DECLARATION_COMMANDS:
             self._declared(first, begin, end)
@@ -279,7 +303,6 @@ class ScriptWalk:
         item.is_background = is_background
         if kind == "keep" and len(parts) == 1 and len(strip_scheduler_start(texts)) < len(texts):
             item.text = " ".join(one.written() for one in fields[-len(strip_scheduler_start(texts)) :])
-        item.is_conditional = was in ("||",)
         if kind == "launch" and was == "||":
             item.kind, item.why = "drop", "it starts only where another command failed"
         if kind == "cd":
@@ -320,24 +343,6 @@ class ScriptWalk:
         else:
             self.scope.values["PWD"] = item.folder
 
-    def _words(self, part: ScriptCommand) -> tuple[list[ExpandedWord], list[ShellWord]]:
-        """Return the words of a command after expansion, each with its word of the script."""
-        fields, words = list[ExpandedWord](), list[ShellWord]()
-        for word in part.words:
-            found = self.scope.fields(self.script.text[word.begin : word.end])
-            fields += found
-            words += [word] * len(found)
-        if fields and fields[0].text == "eval" and len(fields) > 1:
-            joined = " ".join(one.text for one in fields[1:])
-            if _SEVERAL.search(_QUOTED.sub("", joined)):
-                fields = build_shell_command(fields[1:])
-                words = [words[-1]] * len(fields)
-            elif not any(one.is_open for one in fields[1:]):
-                fields = [one for text in split_shell_words(joined) for one in self.scope.fields(text)]
-                words = [words[-1]] * len(fields)
-        inner = unwrap_remote_shell(fields)
-        return inner, words if inner is fields else [words[-1]] * len(inner)
-
     def _kind(self, part: ScriptCommand, texts: list[str]) -> tuple[ItemKind, str]:
         """Return the kind of a simple command, and why it is dropped."""
         while texts[:1] and (
@@ -359,6 +364,9 @@ class ScriptWalk:
             return "file", f"what {rest[1]} sets is not read here"
         if name == "cd":
             return "cd", ""
+        if is_shell_option_command(texts):
+            set_shell_options(texts, self.scope)
+            return "option", idioms.DROPPED_COMMANDS["set"]
         writes = any(
             one.operator.lstrip("0123456789") in (">", ">>", "&>", ">|") and one.target != "/dev/null"
             for one in part.redirects
@@ -379,21 +387,12 @@ class ScriptWalk:
     def _assigned(self, part: ScriptCommand, begin: int, end: int) -> None:
         item = ScriptItem("set", begin, end, [part])
         for number, word in enumerate(part.sets):
-            record_shell_assignment(self.script.text, self.scope, word, part.arrays.get(number), item, False)
+            record_shell_assignment(
+                self.script.text, self.scope, word, part.arrays.get(number), item, self.scope.exports_all
+            )
         if not part.sets:
             item.kind, item.why = "drop", idioms.DROPPED_COMMANDS["set"]
         self.items.append(item)
 
     def _declared(self, part: ScriptCommand, begin: int, end: int) -> None:
-        item = ScriptItem("set", begin, end, [part])
-        exports = part.texts[0] == "export" or "-x" in part.texts
-        for number, word in enumerate(part.sets):
-            record_shell_assignment(
-                self.script.text, self.scope, word, part.arrays.get(number), item, exports
-            )
-        for word in part.words[1:]:
-            if exports and word.text.isidentifier():
-                self.scope.exported.add(word.text)
-                item.exports[word.text] = self.scope.values.get(word.text)
-                item.names.add(word.text)
-        self.items.append(item)
+        self.items.append(record_shell_declaration(self.script.text, self.scope, part, begin, end))

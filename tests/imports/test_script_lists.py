@@ -1,0 +1,70 @@
+"""`&&`, `||` and options of the shell decide what a batch script does next; the run's script keeps them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.imports.test_script_meaning import read, refusals, values
+
+HEAD = "#!/bin/bash\n#SBATCH -N 2 -n 8\n"
+CASES = {
+    "set -euo pipefail\ncp a b\nsrun ./flow": "set -euo pipefail\ncp a b\nmpirun ./flow",
+    "set -e\nsrun ./mesh\nset +e\nset -x\nsrun ./flow": "set -e\nmpirun ./mesh\nset +e\nmpirun ./flow",
+    "set -e\nset -o pipefail\nsrun ./flow": "./flow",  # the state of the only command is the run's
+    "set -ex\nsrun ./mesh || true\nsrun ./flow": "set -ex\nmpirun ./mesh || true\nmpirun ./flow",
+    "shopt -s nullglob\ncp *.h x\nsrun ./flow": "shopt -s nullglob\ncp *.h x\nmpirun ./flow",
+    "cp a b || cp c b\nsrun ./flow": "cp a b || cp c b\nmpirun ./flow",
+    "[ -d x ] && rm -r x\nsrun ./flow": "[ -d x ] && rm -r x\nmpirun ./flow",
+    "! [ -d x ] && mkdir x\nsrun ./flow": "! [ -d x ] && mkdir x\nmpirun ./flow",
+    "cd case && make\nsrun ./flow": "cd case && make\nmpirun ./flow",
+    "module load gcc && make\nsrun ./flow": "make\nmpirun ./flow",
+    "module load gcc || make\nsrun ./flow": "./flow",
+    "cp a b || { echo no; exit 1; }\nsrun ./flow": "cp a b || { echo no; exit 1; }\nmpirun ./flow",
+    "[ $SLURM_NNODES -gt 1 ] && cp a b\nsrun ./flow": "cp a b\nmpirun ./flow",
+    "[ $SLURM_NNODES -gt 4 ] && cp a b || cp c d\nsrun ./flow": "cp c d\nmpirun ./flow",
+    "[ $SLURM_NNODES -gt 4 ] && srun ./mesh\nsrun ./flow": "./flow",
+    "[ -f restart ] && srun ./mesh\nsrun ./flow": "[ -f restart ] && mpirun ./mesh\nmpirun ./flow",
+    "srun ./mesh && srun ./flow": "mpirun ./mesh && mpirun ./flow",
+    "srun ./mesh && exit 0\nsrun ./flow": "mpirun ./mesh && exit 0\nmpirun ./flow",
+    "srun ./mesh && echo done || exit 1\nsrun ./flow": "mpirun ./mesh || exit 1\nmpirun ./flow",
+    "srun ./mesh || { echo no; exit 1; }\nsrun ./flow": "mpirun ./mesh || { echo no; exit 1; }\nmpirun ./flow",
+    "srun ./flow || exit 1": "./flow",
+    "[ -d x ] && A=$(date +%s) && cp $A q\nsrun ./flow": "[ -d x ] && A=$(date +%s) && cp $A q\nmpirun ./flow",
+    "{ srun ./mesh; srun ./flow; } 2>&1 | tee log": "mpirun ./mesh\nmpirun ./flow",
+}
+
+
+@pytest.mark.parametrize("lines", CASES)
+def test_the_run_does_what_the_list_does(tmp_path: Path, lines: str) -> None:
+    found = values(tmp_path, f"{HEAD}{lines}\n", "openmpi")["command"]
+    assert isinstance(found, list)
+    assert found[-1] == CASES[lines]
+
+
+def test_options_of_the_first_line_are_those_of_the_script(tmp_path: Path) -> None:
+    script = "#!/usr/bin/env -S bash -l -eu\n#SBATCH -N 2 -n 8\ncp a b\nsrun ./flow\n"
+    assert values(tmp_path, script, "openmpi")["command"] == [
+        "bash",
+        "-c",
+        "set -e -u\ncp a b\nmpirun ./flow",
+    ]
+
+
+def test_an_assignment_is_exported_where_all_are(tmp_path: Path) -> None:
+    script = f"{HEAD}set -a\nA=1\nset +a\nB=2\nsrun ./flow\n"
+    assert values(tmp_path, script, "openmpi")["env"] == {"A": "1"}
+
+
+def test_launches_in_blocks_that_a_list_decides_are_refused(tmp_path: Path) -> None:
+    cases = (
+        "[ -d x ] && { srun ./mesh; srun ./flow; }",
+        "for i in 1; do srun ./mesh; done || srun ./flow",
+        "( set -u; srun ./mesh )\nsrun ./flow",
+        "cat > x <<END && srun ./flow\ntext\nEND",
+    )
+    for number, lines in enumerate(cases):
+        batch = read(tmp_path / str(number), f"{HEAD}{lines}\n", "openmpi")
+        assert not batch.imported, lines
+        assert refusals(batch), lines
