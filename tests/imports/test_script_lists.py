@@ -68,3 +68,18 @@ def test_launches_in_blocks_that_a_list_decides_are_refused(tmp_path: Path) -> N
         batch = read(tmp_path / str(number), f"{HEAD}{lines}\n", "openmpi")
         assert not batch.imported, lines
         assert refusals(batch), lines
+
+
+def test_substitutions_are_kept_whole(tmp_path: Path) -> None:
+    lines = "mapfile -t X < <(python3 - <<'PY'\nprint('a) don')  # it's\nPY\n)\nA=$(cat <<-END\n\tit's ) here\n\tEND\n)"
+    text = f'{HEAD}{lines}\ncp $A x\nsrun ./flow "${{X[@]}}"\n'
+    found = values(tmp_path, text, "openmpi")["command"]
+    assert isinstance(found, list)
+    assert found[-1] == f'{lines}\ncp $A x\nmpirun ./flow "${{X[@]}}"'
+
+
+def test_launches_whose_output_is_read_as_a_file_are_refused(tmp_path: Path) -> None:
+    script = f"{HEAD}mapfile -t X < <(srun hostname; srun ./mesh)\nsrun ./flow\n"
+    batch = read(tmp_path, script, "openmpi")
+    assert not batch.imported
+    assert [line for line, _ in refusals(batch)] == [3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
@@ -10,6 +11,8 @@ from gangplan.imports.scripted.parts import ScriptCommand
 from gangplan.imports.scripted.pieces import ShellValue, append_to_shell_value
 from gangplan.plan.launchers.shell import ShellWord
 
+# Options with a value (bash 5.2); `-a NAME` of read names an array.
+_VALUES = {"read": "dinNptu", **dict.fromkeys(("mapfile", "readarray"), "dnOsuCc")}
 SCRIPT_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=")
 
 
@@ -57,3 +60,18 @@ def record_shell_declaration(
             item.exports[word.text] = scope.values.get(word.text)
             item.names.add(word.text)
     return item
+
+
+def find_names_that_are_read(texts: Sequence[str]) -> set[str]:
+    """Return the variables that `read` or `mapfile` sets in the shell of the script."""
+    if not texts or texts[0] not in _VALUES:
+        return set()
+    found, at = list[str](), 1
+    while at < len(texts):
+        if texts[at].startswith("-") and len(texts[at]) > 1:
+            at += 2 if texts[at][-1] in _VALUES[texts[0]] else 1
+            continue
+        found.append(texts[at])
+        at += 1
+    names = {one for one in found if one.isidentifier()}
+    return names or {"REPLY" if texts[0] == "read" else "MAPFILE"}

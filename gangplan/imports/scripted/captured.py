@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from itertools import groupby
 
 from gangplan.imports.scripted.conditions import split_shell_words
+from gangplan.imports.scripted.parts import ScriptCommand
 from gangplan.imports.scripted.pieces import ShellValue
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 
-_ENDS = frozenset({"|", "||", "&&", "&", ";", "|&"})
+_ENDS = frozenset({"|", "||", "&&", "&", ";", "|&", "\n"})
 # A single process answers a question; it does not train.
 _ONE = re.compile(r"(?:^|\s)(?:-np?|--ntasks|--n)[= ]?1(?:\s|$)")
 # Options with which a launcher reports about itself and starts nothing.
 _ASKS = frozenset({"--version", "-V", "--help", "-h", "-info"})
+
+
+def is_launch_captured(
+    part: ScriptCommand,
+    text: str,
+    is_launch: Callable[[Sequence[str]], bool],
+    output: Callable[[str], ShellValue],
+) -> bool:
+    """Return whether a command reads what a launch prints, as a word, a value or a file such as `<(srun ...)`."""
+    texts = [text[word.begin : word.end] for word in (*part.sets, *part.words)]
+    texts += [
+        f"${one.target.lstrip('<>')}" for one in part.redirects if one.target.startswith(("(", "<(", ">("))
+    ]
+    return any(
+        has_launch_in_command_substitution(one, is_launch, output)
+        for one in texts
+        if "$(" in one or "`" in one
+    )
 
 
 def has_launch_in_command_substitution(
@@ -29,10 +48,11 @@ def has_launch_in_command_substitution(
         if output(command) is not None or _ONE.search(command):
             continue
         try:
-            words = list(takewhile(lambda word: word not in _ENDS, split_shell_words(command)))
+            words = split_shell_words(command)
         except UnreadableError:
             continue
-        if words and not _ASKS & set(words) and is_launch(words):
+        commands = [list(group) for is_end, group in groupby(words, _ENDS.__contains__) if not is_end]
+        if any(not _ASKS & set(one) and is_launch(one) for one in commands):
             return True
     return False
 

@@ -135,7 +135,7 @@ def determine_command_substitution_output(command: str, counts: AllocationCounts
             )
             return str(count)
         return FIRST_HOST if _ONE_HOST.search(text) else ALL_HOSTS
-    if words[0] == "echo" and not re.search(r"[|$`<>;&*?]", text):
+    if words[0] == "echo" and not re.search(r"[|$`<>;&*?#\n]", text):
         return " ".join(words[1:]).replace('"', "").replace("'", "")
     if re.fullmatch(r"(?:which|command -v|type -p)\s+([\w.+-]+)", text):
         return words[-1]

@@ -186,7 +186,7 @@ class _Top:
             return True
         self.reader.blank()
         if self.reader.at < len(self.text) and self.text[self.reader.at] not in "\n;":
-            target = self.reader.word()
+            target = self.reader.target()
             self.part.redirects.append(Redirect(operator, self.text[target.begin : target.end]))
             if operator.lstrip("0123456789") in ("<<", "<<-"):
                 self.reader.documents.append((target.text, operator.endswith("-")))

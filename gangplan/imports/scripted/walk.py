@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import (
     SCRIPT_ASSIGNMENT,
+    find_names_that_are_read,
     record_shell_assignment,
     record_shell_declaration,
 )
-from gangplan.imports.scripted.captured import has_launch_in_command_substitution
+from gangplan.imports.scripted.captured import is_launch_captured
 from gangplan.imports.scripted.conditions import (
     evaluate_shell_condition,
     find_open_condition_names,
@@ -174,12 +175,7 @@ class ScriptWalk:
         ]
 
     def _captures(self, part: ScriptCommand) -> bool:
-        texts = [self.script.text[word.begin : word.end] for word in (*part.sets, *part.words)]
-        return any(
-            has_launch_in_command_substitution(text, self._is_launch, self.scope.output)
-            for text in texts
-            if "$(" in text or "`" in text
-        )
+        return is_launch_captured(part, self.script.text, self._is_launch, self.scope.output)
 
     def _texts(self, part: ScriptCommand) -> list[str]:
         text = self.script.text
@@ -290,6 +286,9 @@ class ScriptWalk:
             names := set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
         ):
             kind = "set"
+        if len(parts) == 1 and (names := names | find_names_that_are_read(texts)):
+            kind = "set"
+            self.scope.values |= dict.fromkeys(names)
         item = ScriptItem(
             kind,
             begin,

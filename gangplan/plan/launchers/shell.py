@@ -18,6 +18,10 @@ _OPENERS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "!",
 _CLOSERS = frozenset({"fi", "done", "esac", "}"})
 _OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "(", ")", "\n")
 _REDIRECT = re.compile(r"[0-9]*(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
+# A here-document in a substitution: whether tabs go, and its mark as it is written; `<<<` has no lines behind it.
+_DOCUMENT = re.compile(r"<<(?:<|(-?)[ \t]*((?:[^\s;&|()<>'\"\\]|'[^'\n]*'|\"[^\"\n]*\"|\\.)+))")
+_MARKS = re.compile(r"['\"\\]")
+_DEEPEST = 40
 _BREAKS = frozenset(" \t\n;&|()<>")
 
 
@@ -144,7 +148,7 @@ class ShellReader:
             self.at = self.balanced(self.at + 1, "(", ")")
             return True
         self.blank()
-        target = self.word() if self.at < len(self.text) and self.text[self.at] != "\n" else None
+        target = self.target() if self.at < len(self.text) and self.text[self.at] != "\n" else None
         if found[0].lstrip("0123456789") in ("<<", "<<-") and target is not None:
             self.documents.append((target.text, found[0].endswith("-")))
         return True
@@ -233,17 +237,39 @@ class ShellReader:
         parts.append(self.text[begin : self.at])
         return True
 
-    def balanced(self, at: int, opening: str, closing: str) -> int:
-        """Return the index after the mark that closes what was opened before `at`."""
-        depth, quote = 1, ""
+    def balanced(self, at: int, opening: str, closing: str, level: int = 0) -> int:
+        """Return the index after the mark that closes what was opened before `at`.
+
+        Between parentheses, here-documents and comments have no marks, and neither have quotes in a substitution
+        inside of quotes.
+        """
+        if level > _DEEPEST:
+            raise UnreadableError(f"a {opening} inside of many others, which")
+        depth, quote, is_code = 1, "", opening == "(" and not self.text.startswith("(", at)
+        documents: list[tuple[str, bool]] = []
         while at < len(self.text):
             mark = self.text[at]
             if mark == "\\" and quote != "'":
                 at += 1
             elif quote:
+                if quote == '"' and self.text.startswith("$(", at):
+                    at = self.balanced(at + 2, "(", ")", level + 1) - 1
                 quote = "" if mark == quote else quote
             elif mark in "'\"":
                 quote = mark
+            elif is_code and self.text.startswith("((", at):
+                at = self.balanced(at + 1, "(", ")", level + 1) - 1
+            elif is_code and mark == "<" and (found := _DOCUMENT.match(self.text, at)):
+                documents += [(_MARKS.sub("", found[2]), bool(found[1]))] if found[2] else []
+                at = found.end() - 1
+            elif is_code and mark == "\n" and documents:
+                inner = ShellReader(self.text)
+                inner.at, inner.documents = at + 1, documents
+                inner.skip_documents()
+                documents, at = [], inner.at - 1
+            elif is_code and mark == "#" and self.text[at - 1] in " \t\n;&|(":
+                end = self.text.find("\n", at)
+                at = (len(self.text) if end < 0 else end) - 1
             elif mark == opening:
                 depth += 1
             elif mark == closing:
@@ -252,3 +278,11 @@ class ShellReader:
                     return at + 1
             at += 1
         raise UnreadableError(f"a {opening}")
+
+    def target(self) -> ShellWord:
+        """Read the target of a redirection, which a process substitution may be: `< <(command)`."""
+        if not self.text.startswith(("<(", ">("), self.at):
+            return self.word()
+        begin = self.at
+        self.at = self.balanced(begin + 2, "(", ")")
+        return ShellWord(self.text[begin : self.at], begin, self.at, (), True)
