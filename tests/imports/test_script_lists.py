@@ -83,3 +83,32 @@ def test_launches_whose_output_is_read_as_a_file_are_refused(tmp_path: Path) -> 
     batch = read(tmp_path, script, "openmpi")
     assert not batch.imported
     assert [line for line, _ in refusals(batch)] == [3]
+
+
+def test_variables_behind_a_launch_are_not_those_of_the_launch(tmp_path: Path) -> None:
+    lines = "export Z=0\nexport A=1\nsrun ./mesh\nexport A=2 B=3\nsrun ./flow\nunset A\nsrun ./post"
+    found = values(tmp_path, f"{HEAD}{lines}\n", "openmpi")
+    assert isinstance(found["command"], list)
+    assert found["env"] == {"Z": "0"}
+    assert found["command"][-1].splitlines() == [
+        "export A=1",
+        'mpirun env A="$A" ./mesh',
+        "export A=2 B=3",
+        'mpirun env A="$A" B="$B" ./flow',
+        "unset A",
+        'mpirun env B="$B" ./post',
+    ]
+
+
+def test_a_variable_that_extends_itself_stays_in_the_command(tmp_path: Path) -> None:
+    script = f"{HEAD}export PYTHONPATH=/app:$PYTHONPATH\nexport Q=1\nunset Q\nsrun python flow.py\n"
+    found = values(tmp_path / "one", script, "openmpi")
+    assert "env" not in found
+    assert found["command"] == [
+        "bash",
+        "-c",
+        'export PYTHONPATH=/app:$PYTHONPATH\nmpirun env PYTHONPATH="$PYTHONPATH" python flow.py',
+    ]
+    script = f"{HEAD}export PYTHONPATH=$REPO/src:$PYTHONPATH\nsrun python flow.py\n"
+    batch = read(tmp_path / "two", script, "openmpi")
+    assert any("REPO comes from the old cluster" in one.message for one in batch.everything)

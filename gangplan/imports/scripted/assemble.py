@@ -85,7 +85,9 @@ def assemble_command(
     add_list_conditions(items, written, text, values)
     is_alone = len(written) == 1
     lines = {
-        number: _write_batch_script_launch_line(one, start, values, is_alone)
+        number: _write_batch_script_launch_line(
+            one, start, values, is_alone, _list_carried_variables(items, forced, number)
+        )
         for number, one in launches.items()
     }
     written |= {number: _write_list_line(items, number, one) for number, one in lines.items()}
@@ -149,7 +151,7 @@ def _add_needed_script_items(
 
 
 def _write_batch_script_launch_line(
-    launch: ScriptLaunch, start: str, values: Mapping[str, str], is_alone: bool
+    launch: ScriptLaunch, start: str, values: Mapping[str, str], is_alone: bool, carried: Sequence[str]
 ) -> tuple[str, ...] | str:
     """Return a launch as words, or as a line for a shell if a part is open."""
     fields = [_replace_hosts_in_batch_script_word(one) for one in launch.program]
@@ -184,7 +186,19 @@ def _write_batch_script_launch_line(
             if texts and is_python(texts[0]) and len(texts) > 1 and not texts[1].startswith("-")
             else f"torchrun --no-python {line}"
         )
-    return f"mpirun -np {{ranks}} {line}" if start == "mpi" else line
+    sets = f"env {' '.join(carried)} " if carried else ""
+    return f"mpirun -np {{ranks}} {sets}{line}" if start == "mpi" else line
+
+
+def _list_carried_variables(items: Sequence[ScriptItem], forced: set[int], number: int) -> list[str]:
+    """Return what the script exports before a launch, for ranks that get only what mpirun is told (Open MPI's -x)."""
+    found: dict[str, str] = {}
+    for one in sorted(forced):
+        if one < number:
+            found |= {name: f'{name}="${name}"' for name in items[one].exports}
+            for name in items[one].unsets:
+                found.pop(name, None)
+    return list(found.values())
 
 
 def _quote_home_path(text: str) -> str:

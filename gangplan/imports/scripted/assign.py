@@ -30,6 +30,9 @@ def record_shell_assignment(
         return
     name, adds = found[1], bool(found[2])
     item.names.add(name)
+    reads_itself = adds or re.search(rf"\$\{{?{name}\b", text[found.end() : word.end])
+    if array is None and reads_itself and not isinstance(scope.values.get(name), str):
+        item.extends.add(name)
     value: ShellValue
     if array is not None:
         entries = [one for inner in array for one in scope.fields(text[inner.begin : inner.end])]

@@ -29,6 +29,8 @@ class ScriptItem:
     why: str = ""
     names: set[str] = field(default_factory=set)
     exports: dict[str, ShellValue] = field(default_factory=dict)
+    extends: set[str] = field(default_factory=set)  # variables that it sets from what they were outside
+    unsets: set[str] = field(default_factory=set)
     fields: list[ExpandedWord] = field(default_factory=list)
     words: list[ShellWord] = field(default_factory=list)
     folder: str = ""

@@ -61,6 +61,7 @@ class Surroundings:
         self.questions: list[tuple[SourceNode, str, str]] = []
         self.is_intel = self.is_mpich = False
         self.start = "plain"
+        self.extended = set[str]()
 
     def paths(self, item: ScriptItem) -> None:
         """Add a leaf for every line of an item that is not a launch."""
@@ -97,13 +98,33 @@ class Surroundings:
         return next((path for path, (at, _) in self.script.leaves.items() if at.line >= line), ())
 
     def open_exports(self, items: Sequence[ScriptItem]) -> set[int]:
-        """Return the items that export what only a shell can determine, so that they stay in the command."""
-        return {
-            number
-            for number, item in enumerate(items)
-            if item.kind == "set"
-            and any(self._fate(name, value)[0] == "keep" for name, value in item.exports.items())
+        """Return the items that stay in the command for what they do to the variables of programs.
+
+        They export what only a shell can determine, extend what the image has, or come behind a launch, which
+        must not see them.
+        """
+        self.extended = {name for item in items for name in item.extends & self.scope.exported}
+        begun, found, again = False, set[int](), set[str]()
+        for number, item in enumerate(items):
+            fates = {self._fate(name, value)[0] for name, value in item.exports.items()}
+            is_base = any(
+                self._fate(name, self.scope.values.get(name))[0] == "keep"
+                for name in item.extends & self.extended
+            )
+            if "keep" in fates or is_base or (begun and ("env" in fates or item.unsets)):
+                found.add(number)
+                again |= {*item.exports, *item.unsets} if begun else set()
+            begun |= item.kind == "launch"
+        # The lines before set what a later line sets again: the command would win over env: for all launches.
+        found |= {
+            number for number, item in enumerate(items) if item.kind == "set" and again & item.exports.keys()
         }
+        return found & self._before_last_launch(items)
+
+    @staticmethod
+    def _before_last_launch(items: Sequence[ScriptItem]) -> set[int]:
+        last = max((number for number, one in enumerate(items) if one.kind == "launch"), default=len(items))
+        return set(range(last))
 
     def _fate(self, name: str, value: ShellValue) -> tuple[str, str]:
         """Return what becomes of an exported variable (env, keep, filled, drop or ask), and why."""
@@ -140,23 +161,26 @@ class Surroundings:
             return "drop", "the pods of a run have other interfaces than the nodes of the old cluster"
         if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
             return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
+        if name in self.extended and not self._names_outside(texts, name):
+            return "keep", ""
         if isinstance(value, str):
             return "env", ""
         if isinstance(value, tuple):
             return "drop", "arrays are not exported"
-        if texts and name in self.scope.used:
+        if texts and name in self.scope.used and name not in self.extended:
             return "filled", ""
-        outside = [
-            text
-            for text in texts
-            if re.fullmatch(r"\$\{?[A-Za-z_]\w*\}?", text) and text.strip("${}") not in self.scope.values
-        ]
+        outside = self._names_outside(texts, name)
         if outside:
             return (
                 "ask",
-                f"{', '.join(dict.fromkeys(one.strip('${}') for one in outside))} comes from the old cluster; give its value (--set NAME=VALUE)",
+                f"{', '.join(outside)} comes from the old cluster; give its value (--set NAME=VALUE)",
             )
         return "keep", ""
+
+    def _names_outside(self, texts: Sequence[str], own: str) -> list[str]:
+        """Return the variables in a value that only the old cluster sets, but for the one that is set."""
+        names = [text.strip("${}") for text in texts if re.fullmatch(r"\$\{?[A-Za-z_]\w*\}?", text)]
+        return [name for name in dict.fromkeys(names) if name != own and name not in self.scope.values]
 
     def account(self, items: Sequence[ScriptItem], numbers: Sequence[int], made: AssembledCommand) -> None:
         """Account for every line around the launch."""
@@ -211,6 +235,8 @@ class Surroundings:
         elif item.kind == "set":
             self._set(item, nodes)
         else:
+            for name in item.unsets & self.env.keys():
+                self.env.pop(name)[1].dropped("a later line unsets it")
             self._each(nodes, "dropped", item.why or "it is not needed")
 
     def _prepared(self, items: Sequence[ScriptItem]) -> None:

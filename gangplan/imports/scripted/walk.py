@@ -281,24 +281,13 @@ class ScriptWalk:
             self._declared(first, begin, end)
             return
         kind, why = self._kind(lead, texts)
-        names = set[str]()
-        if texts[:1] == [":"] and (
-            names := set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
-        ):
-            kind = "set"
-        if len(parts) == 1 and (names := names | find_names_that_are_read(texts)):
-            kind = "set"
-            self.scope.values |= dict.fromkeys(names)
-        item = ScriptItem(
-            kind,
-            begin,
-            end,
-            [lead] if kind in ("launch", "program") else parts,
-            why,
-            names,
-            fields=fields,
-            words=words,
-        )
+        names = find_names_that_are_read(texts) if len(parts) == 1 else set()
+        self.scope.values |= dict.fromkeys(names)
+        if texts[:1] == [":"]:
+            names = set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
+        kind = "set" if names else kind
+        own = [lead] if kind in ("launch", "program") else parts
+        item = ScriptItem(kind, begin, end, own, why, names, fields=fields, words=words)
         item.is_background = is_background
         if kind == "keep" and len(parts) == 1 and len(strip_scheduler_start(texts)) < len(texts):
             item.text = " ".join(one.written() for one in fields[-len(strip_scheduler_start(texts)) :])
@@ -308,6 +297,7 @@ class ScriptWalk:
             self._folder(item, fields)
         self.has_ended |= texts[:1] == ["exit"] and was not in ("&&", "||") and len(parts) == 1
         if texts[:1] == ["unset"]:
+            item.unsets = set(texts[1:]) & self.scope.exported
             for name in texts[1:]:
                 self.scope.values.pop(name, None)
                 self.scope.exported.discard(name)
