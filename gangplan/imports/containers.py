@@ -58,7 +58,7 @@ def _map_container_to_setup_or_sidecar(
         entry["image"] = image
     if container.command:
         entry["command"] = list(container.command)
-    entry |= _convert_container_env_to_spec(draft, container, field)
+    entry |= _convert_container_env_to_spec(draft, role, container, field)
     for name, value in (("cpu", convert_imported_cores), ("memory", convert_imported_memory)):
         amount = container.resources.get(name)
         if amount and (found := value(amount)) is not None:
@@ -82,11 +82,11 @@ def _map_container_to_setup_or_sidecar(
 
 
 def _convert_container_env_to_spec(
-    draft: SpecDraft, container: SourceContainer, field: str
+    draft: SpecDraft, role: PodRole, container: SourceContainer, field: str
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in container.env:
-        value = convert_env_value_to_spec(draft, one)
+        value = convert_env_value_to_spec(draft, one, role)
         if value is None:
             one.node.asked(
                 "variables of setup and sidecars have a value, or come from a ConfigMap or the pod"

@@ -24,12 +24,7 @@ _OBJECT = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 def map_imported_env(draft: SpecDraft, role: PodRole) -> None:
     """Map the variables of a role's container; all ranks of a run have the same ones."""
     for one in role.pod.main.env:
-        if "metadata." in one.reference:
-            found = convert_pod_label_variable(draft, role, one)
-            if found is None:
-                continue
-            one = found
-        _map_env_variable(draft, one)
+        _map_env_variable(draft, role, one)
     for node in role.pod.main.node["envFrom"].items():
         what = "secret" if node["secretRef"] else "ConfigMap"
         draft.ask(
@@ -39,15 +34,17 @@ def map_imported_env(draft: SpecDraft, role: PodRole) -> None:
         )
 
 
-def _map_env_variable(draft: SpecDraft, one: SourceVariable) -> None:
-    node = one.node
+def _map_env_variable(draft: SpecDraft, role: PodRole, variable: SourceVariable) -> None:
+    one, node = variable, variable.node
     if not re.fullmatch(ENV_NAME, one.name):
         node.asked(f"'{one.name}' is not a name that a variable of a run can have")
     elif is_reserved_variable(one.name) or one.name in draft.work.sets:
         node.dropped("the launch of the run sets it")
     elif draft.work.start == "torch" and one.name in SET_BY_TORCHRUN:
         node.dropped("torchrun sets it for every rank")
-    elif one.source == "":
+    elif (found := convert_pod_label_variable(draft, role, one)) is None:
+        pass  # it became a question
+    elif (one := found).source == "":
         _map_plain_env_value(draft, one, node)
     elif one.source == "secret":
         _map_secret_env_variable(draft, one, node)
@@ -61,12 +58,18 @@ def _map_env_variable(draft: SpecDraft, one: SourceVariable) -> None:
         )
 
 
-def convert_env_value_to_spec(draft: SpecDraft, one: SourceVariable) -> str | dict[str, str] | None:
-    """Return the value of a variable as a spec writes it.
+def convert_env_value_to_spec(
+    draft: SpecDraft, one: SourceVariable, role: PodRole | None = None
+) -> str | dict[str, str] | None:
+    """Return the value of a variable as a spec writes it; `role` is that of its pod.
 
     Return None for what `env` of setup and sidecars cannot take: a bad name, a long value, a secret, another
     source.
     """
+    found = convert_pod_label_variable(draft, role, one) if role is not None else one
+    if found is None:
+        return None
+    one = found
     if not re.fullmatch(ENV_NAME, one.name) or len(one.value or "") > 32768 or one.is_secret():
         return None
     if one.source == "":

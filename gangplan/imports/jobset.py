@@ -12,6 +12,7 @@ from gangplan.imports.jobs import (
     map_imported_jobset_metadata,
     map_imported_jobset_policy,
 )
+from gangplan.imports.numbers import set_jobset_numbers
 from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.sources import OtherObject
 from gangplan.imports.steps import convert_replicated_job_to_step, find_source_jobs_before_leads
@@ -45,6 +46,7 @@ def read_imported_jobset(account: Account, others: Sequence[OtherObject] = ()) -
     )
     if len([one for one in groups if one.node["replicas"].number() not in (None, 1)]):
         _ask_about_imported_jobset_replicas(work, groups)
+    set_jobset_numbers(work, spec, groups)
     map_imported_jobset_metadata(root["metadata"], work)
     map_imported_jobset_policy(spec, work)
     for group in groups:

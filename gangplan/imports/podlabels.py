@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourceVariable
-from gangplan.imports.workload import PodRole
+from gangplan.imports.workload import BY_INDEX, NOWHERE, PodRole
 from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
 
 _READ = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -24,30 +25,56 @@ _JOB = frozenset(
 )
 _RUN = "metadata.labels['gangplan.dev/run']"
 # Labels that pods of a run have as well.
-_KEPT = ("batch.kubernetes.io/", "gangplan.dev/", "jobset.sigs.k8s.io/job-", "jobset.sigs.k8s.io/global-")
+_KEPT = (
+    "batch.kubernetes.io/",
+    "gangplan.dev/",
+    "jobset.sigs.k8s.io/job-",
+    "jobset.sigs.k8s.io/global-",
+    "jobset.sigs.k8s.io/restart-attempt",
+)
 
 
 def convert_pod_label_variable(draft: SpecDraft, role: PodRole, one: SourceVariable) -> SourceVariable | None:
-    """Return the variable as pods of a run can have it; None if it became a question or a plain value."""
+    """Return the variable as pods of a run can have it, or with a plain value; None if it became a question."""
     found = _READ.fullmatch(one.reference) if one.source == "field" else None
-    if found is None or found[2].startswith(_KEPT):
+    if found is None:
         return one
     key, own = found[2], role.pod.metadata
     trained = [other for other in draft.work.roles if other is not draft.work.launcher]
-    if key in _INDEX and len(trained) == 1:
+    is_alone = role not in trained or len(trained) == 1
+    number = _find_number_in_source(draft, [role] if is_alone else trained, key)
+    if number == NOWHERE:
+        draft.ask(
+            one.node,
+            f"{one.name} reads {found[1].removesuffix('s')} {key}, and numbers of the source's jobs are others in a run, which has one job",
+            "Let the program read its rank, or compute the number from JOB_COMPLETION_INDEX.",
+        )
+        return None
+    if number == BY_INDEX or (key in _INDEX and is_alone):
         return _convert_to_field_variable(one, COMPLETION_INDEX_FIELD)
+    if number:
+        return SourceVariable(one.name, one.node, number)
+    if key.startswith(_KEPT):
+        return one
     if key in _JOB:
         return _convert_to_field_variable(one, _RUN)
     stated = own[found[1]][key] if own is not None else None
     if stated:
-        draft.put(f"env/{one.name}", stated.text(), one.node)
-        return None
+        return SourceVariable(one.name, one.node, stated.text())
     draft.ask(
         one.node,
         f"{one.name} reads {found[1].removesuffix('s')} {key}, which pods of a run do not have: it would be empty",
         f"Let the program read JOB_COMPLETION_INDEX, or another field of the pod ({_RUN}).",
     )
     return None
+
+
+def _find_number_in_source(draft: SpecDraft, roles: Sequence[PodRole], key: str) -> str:
+    """Return what a label says in the pods of these roles, which become one; empty if the source does not say."""
+    found = {one.labels.get(key, "") for role in roles for one in draft.work.numbers if one.pod is role.pod}
+    if len(found) > 1 or (BY_INDEX in found and len(roles) > 1):
+        return NOWHERE
+    return next(iter(found), "")
 
 
 def _convert_to_field_variable(one: SourceVariable, reference: str) -> SourceVariable:

@@ -139,10 +139,11 @@ def _map_role_env(draft: SpecDraft, role: PodRole, entry: dict[str, Any]) -> Non
     """Map the variables that differ from the job's; a role has all others, too."""
     of_job = draft.values.get("env", {})
     for one in role.pod.main.env:
-        value = convert_env_value_to_spec(draft, one)
         if is_reserved_variable(one.name) or one.name in draft.work.sets:
             one.node.dropped("the launch of the run sets it")
-        elif value is None:
+            continue
+        value = convert_env_value_to_spec(draft, one, role)
+        if value is None:
             _account_for_role_secret(draft, one.name, one.node)
         else:
             if of_job.get(one.name) != value:

@@ -177,11 +177,14 @@ def _map_renamed_variables(work: SourceJob, framework: str, role: PodRole | None
     count = _COUNTS.get(framework, str(sum(one.count for one in work.roles)))
     is_merged = role is None and len(work.roles) > 1
     values = {"count": count, "index": _INDEX_OF}
-    return {
+    found = {
         name: values.get(what, what)
         for name, what in work.renames.items()
         if not (is_merged and what == "index")
     }
+    for one in work.numbers:
+        found |= one.exports if one.pod is (role or work.workers).pod else {}
+    return found
 
 
 def _map_controller_variables(work: SourceJob, framework: str, role: PodRole | None) -> dict[str, str]:

@@ -91,6 +91,22 @@ class SetupStep:
         return next((one.node["value"] for one in env if one.name == name), None)
 
 
+# In place of the value of a label: what each pod of a run has as its completion index, and what none has.
+BY_INDEX, NOWHERE = "(index)", "(nowhere)"
+
+
+@dataclass(frozen=True, slots=True)
+class PodNumbers:
+    """What the `labels` of pods say in the source: a value, BY_INDEX, or NOWHERE in a run.
+
+    `exports` are variables that the pods of a run have with another value, and what a shell makes of it.
+    """
+
+    pod: SourcePod
+    labels: dict[str, str]
+    exports: dict[str, str]
+
+
 @dataclass(slots=True)
 class SourceJob:
     """A job of another system.
@@ -108,7 +124,8 @@ class SourceJob:
 
     `again` is set if the source does not say how ranks start: it reads the source again for the way of the
     image in the catalog. With `starts_ranks`, the system itself starts each rank, without a launcher in the
-    command. With `trials`, the job runs once for each setting of parameters.
+    command. With `trials`, the job runs once for each setting of parameters. `numbers` are those that the
+    source's controller gives the pods of a role, where those of a run are different.
     """
 
     kind: str
@@ -142,6 +159,7 @@ class SourceJob:
     new_claims: dict[str, tuple[dict[str, object], SourceNode]] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
     trials: Trials | None = None
+    numbers: list[PodNumbers] = field(default_factory=list)
 
     def place(self) -> Location:
         """Return where the source begins."""

@@ -240,3 +240,96 @@ def test_the_commands_decide_the_kind_and_the_roles(
     assert found.start == start
     assert [role.name for role in found.roles] == roles
     assert [role.name for role in found.aside] == aside
+
+
+_NUMBERS = {
+    "SLICE": "jobset.sigs.k8s.io/job-index",
+    "ALL": "jobset.sigs.k8s.io/job-global-index",
+    "OF_GROUP": "jobset.sigs.k8s.io/job-group-index",
+    "POD": "batch.kubernetes.io/job-completion-index",
+    "SLICES": "jobset.sigs.k8s.io/replicatedjob-replicas",
+    "JOBS": "jobset.sigs.k8s.io/global-replicas",
+    "GROUP": "jobset.sigs.k8s.io/group-name",
+    "OWN": "jobset.sigs.k8s.io/replicatedjob-name",
+    "TRY": "jobset.sigs.k8s.io/restart-attempt",
+}
+_INDEX = {"field": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}
+_TRY = {"field": "metadata.labels['jobset.sigs.k8s.io/restart-attempt']"}
+_POD = {"field": "metadata.labels['batch.kubernetes.io/job-completion-index']"}
+
+
+def numbered(*jobs: tuple[str, int, int, str]) -> str:
+    """Return a JobSet of jobs (name, replicas, pods of each, program) whose pods read all of their numbers."""
+    env = ", ".join(
+        f"{{name: {name}, valueFrom: {{fieldRef: {{fieldPath: \"metadata.labels['{label}']\"}}}}}}"
+        for name, label in _NUMBERS.items()
+    )
+    text = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: fish}\nspec:\n  replicatedJobs:\n"
+    for name, replicas, pods, program in jobs:
+        container = (
+            f"{{name: a, image: 'registry.example.com/sea/fish:1', command: [{program}], env: [{env}]}}"
+        )
+        text += (
+            f"  - {{name: {name}, replicas: {replicas}, template: {{spec: {{parallelism: {pods}, completions: {pods}, completionMode: Indexed,"
+            f" template: {{spec: {{containers: [{container}]}}}}}}}}}}\n"
+        )
+    return text
+
+
+@pytest.mark.parametrize(
+    ("jobs", "env"),
+    [
+        (  # one job: its pods are numbered as those of the run
+            [("swim", 1, 4, "swim")],
+            {"SLICE": "0", "ALL": "0", "OF_GROUP": "0", "POD": _POD, "SLICES": "1", "JOBS": "1", "GROUP": "default", "OWN": "swim", "TRY": _TRY},
+        ),
+        (  # a pod in each job: the number of the job is that of the pod in the run
+            [("swim", 3, 1, "swim")],
+            {"SLICE": _INDEX, "ALL": _INDEX, "OF_GROUP": _INDEX, "POD": "0", "SLICES": "3", "JOBS": "3", "GROUP": "default", "OWN": "swim", "TRY": _TRY},
+        ),
+        (  # pods of one job, and of another, have no such number in the run
+            [("swim", 3, 2, "swim")],
+            {"SLICES": "3", "JOBS": "3", "GROUP": "default", "OWN": "swim", "TRY": _TRY},
+        ),
+        (  # two jobs that start one program become one
+            [("lead", 1, 1, "swim"), ("swim", 1, 3, "swim")],
+            {"SLICE": "0", "SLICES": "1", "JOBS": "2", "GROUP": "default", "TRY": _TRY},
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_of_jobs_and_pods_are_those_of_the_source(
+    tmp_path: Path, jobs: list[tuple[str, int, int, str]], env: dict[str, object]
+) -> None:
+    """A run has one job, in which job-index is always 0 and the completion index counts all pods."""
+    batch = imported(tmp_path, "jobset", numbered(*jobs))
+    (one,) = batch.imported
+    assert one.is_right
+    assert one.draft.values["env"] == env
+    for name in _NUMBERS.keys() - env.keys():
+        assert f"{name} reads label {_NUMBERS[name]}, and numbers" in asked(batch)
+
+
+def test_numbers_of_a_role_are_those_of_its_own_job(tmp_path: Path) -> None:
+    (one,) = imported(tmp_path, "jobset", numbered(("feed", 2, 1, "feed"), ("swim", 1, 4, "swim"))).imported
+    values = one.draft.values
+    assert values["env"]["ALL"] == "2"
+    assert values["roles"]["feed"]["env"] == {
+        "SLICE": _INDEX, "ALL": _INDEX, "OF_GROUP": _INDEX, "POD": "0", "SLICES": "2", "OWN": "feed"
+    }  # fmt: skip
+
+
+def test_setup_reads_the_numbers_of_its_pod(tmp_path: Path) -> None:
+    text = JOBSET.replace("replicas: 1", "replicas: 4").replace(": 4   # one per node", ": 1").replace("completions: 4", "completions: 1")  # fmt: skip
+    read = "env: [{name: SLICE, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['jobset.sigs.k8s.io/job-index']\"}}}]"
+    text = text.replace("command: [fetch, /sea]", f"command: [fetch, /sea], {read}")
+    (one,) = imported(tmp_path, "jobset", text).imported
+    assert one.draft.values["setup"][0]["env"] == {"SLICE": _INDEX}
+
+
+def test_a_script_counts_the_pods_of_each_job_of_the_source(tmp_path: Path) -> None:
+    text = numbered(("swim", 3, 2, "bash, -c, 'swim --pod $JOB_COMPLETION_INDEX | tee log'"))
+    (one,) = imported(tmp_path, "jobset", text).imported
+    assert one.draft.values["command"][2].splitlines() == [
+        'export JOB_COMPLETION_INDEX="$((JOB_COMPLETION_INDEX % 2))"',
+        "swim --pod $JOB_COMPLETION_INDEX | tee log",
+    ]
