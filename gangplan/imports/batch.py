@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.findings import Finding, Location, sort_findings
 from gangplan.imports.account import Account
 from gangplan.imports.comments import add_import_comments_to_spec
-from gangplan.imports.draft import ImportTarget, SpecDraft
+from gangplan.imports.draft import ImportTarget, Question, SpecDraft
 from gangplan.imports.equivalence import Equivalence, compare_imported_job_with_run
 from gangplan.imports.kinds import SourceKind
 from gangplan.imports.mapping import draft_spec_of_imported_job
@@ -20,6 +20,7 @@ from gangplan.imports.sources import (
     GIVEN,
     OtherObject,
     SourceObject,
+    find_blanks_in_commands_and_variables,
     find_unfilled_source_values,
     list_files_to_import,
     read_importable_objects_from_value,
@@ -126,6 +127,7 @@ def _draft_specs_of_sources(
             continue
         work.claims = {**work.claims, **_collect_imported_claim_access_modes(source.others)}
         draft = draft_spec_of_imported_job(work, home)
+        _look_for_blanks_in_draft(kind, draft)
         if draft.refusals:
             batch.findings += draft.refusals
             batch.refused += 1
@@ -144,6 +146,17 @@ def _draft_specs_of_sources(
     return batch
 
 
+def _look_for_blanks_in_draft(kind: SourceKind, draft: SpecDraft) -> None:
+    """Refuse blanks of a cloud's job that the spec would have, and ask about those in commands and variables."""
+    if kind.is_script:
+        return
+    for account in (draft.work.account, *draft.work.others):
+        if not kind.has_templates:
+            has_image = bool(draft.home.answers.image)
+            draft.refusals += find_unfilled_source_values(account, has_image, is_mapped=True)
+        draft.questions += [Question(*one) for one in find_blanks_in_commands_and_variables(account)]
+
+
 def _read_source_job(kind: SourceKind, source: SourceObject, findings: list[Finding]) -> SourceJob | None:
     """Return the workload of a source; None if it cannot be imported, and `findings` say why."""
     work, refusals = None, []
@@ -156,16 +169,24 @@ def _read_source_job(kind: SourceKind, source: SourceObject, findings: list[Find
         help = getattr(error, "help", "") or f"Correct the {kind.label}, or leave the file out."
         refusals = [Finding(IMPORT_SOURCE, source.account.where(()), message, help)]
     # A wrong count is the cause of what else is wrong, as of pods that are not there.
-    refusals = _list_source_miscounts(source.account) or refusals
+    refusals = _list_source_miscounts(kind, source.account) or refusals
     findings += refusals
     return None if refusals else work
 
 
-def _list_source_miscounts(account: Account) -> list[Finding]:
+def _list_source_miscounts(kind: SourceKind, account: Account) -> list[Finding]:
     """Return a finding for each value that should say how many of something there are, and does not."""
     help = "Write how many there are as a whole number: 4."
+    blanks = (
+        {one.where: one for one in find_unfilled_source_values(account)}
+        if account.miscounts and not kind.is_script
+        else {}
+    )
     return [
-        Finding(IMPORT_SOURCE, one.where, f"{one.name}: {one.value!r} is no whole number of at least 0", help)
+        blanks.get(one.where)
+        or Finding(
+            IMPORT_SOURCE, one.where, f"{one.name}: {one.value!r} is no whole number of at least 0", help
+        )
         for one in account.miscounts
     ]
 

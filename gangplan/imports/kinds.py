@@ -55,6 +55,7 @@ class SourceKind:
     suffixes: tuple[str, ...] = (".yaml", ".yml", ".json")
     has_templates: bool = True
     finder: Finder | None = None
+    is_script: bool = False
 
     def find(
         self, files: Sequence[Path], filled: Mapping[str, str]
@@ -73,7 +74,7 @@ def _build_batch_script_kind(
     name: str, label: str, read: Callable[[Account, Sequence[OtherObject]], SourceJob], find: Finder
 ) -> SourceKind:
     """Return a kind of batch script, whose variables are the shell's."""
-    return SourceKind(name, label, lambda value: True, read, SCRIPT_SUFFIXES, False, find)
+    return SourceKind(name, label, lambda value: True, read, SCRIPT_SUFFIXES, False, find, True)
 
 
 def _build_object_kind_check(kind: str, *groups: str) -> Callable[[Mapping[str, Any]], bool]:

@@ -28,15 +28,22 @@ GIVEN = "source"
 _VARIABLE = re.compile(
     r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(?::?-|[:,](?=[A-Za-z./]))([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)"
 )
-_HELM = re.compile(r"\{\{.*?\}\}")
+_HELM = re.compile(r"(?<!\$)\{\{.*?\}\}")  # Azure ML's own expressions are ${{...}}
+# What Jinja fills in, and a value of --set can.
+_NAMED = re.compile(r"(?<!\$)\{\{-? *([A-Za-z_][A-Za-z0-9_]*) *-?\}\}")
 # What a reader of a published manifest has to replace: <account>, REPLACE_WITH_YOUR_CLAIM, CHANGE_ME.
-_BLANK = re.compile(r"<([A-Za-z][A-Za-z0-9_ .-]*)>|\b((?:REPLACE_WITH|YOUR)_[A-Z0-9_]+|CHANGE_?ME)\b")
+_WORDS = r"(?<![\w$])(?<!\$\{)((?:REPLACE_WITH|YOUR)[_-][A-Z0-9_-]*[A-Z0-9]|CHANGE[_-]?ME(?!-?\w)|your-(?:registry|image|repo|repository|project|account|docker-?hub|username)(?!-))(?!\w)"
+_BLANK = re.compile(rf"<([A-Za-z][A-Za-z0-9_ .-]*)>|{_WORDS}")
+# In commands and variables, where a shell may redirect or assign.
+_FREE_BLANK = re.compile(rf"\A<([A-Za-z][A-Za-z0-9_ .-]*)>\Z|{_WORDS}(?!=)")
 # Objects that jobs refer to and that usually have a separate file.
 _SHARED = frozenset({*RUNTIME_KINDS, "PersistentVolumeClaim"})
 # Fields below which a dollar sign belongs to a shell or the kubelet.
 _FREE = frozenset(
     {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}
 )
+
+_OF_SHELL = _FREE - {"annotations", "data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ def read_importable_objects_from_files(
         documents, wrong = load_all_documents(
             text.encode("utf-8", "surrogateescape"), path.as_posix(), _LIMITS
         )
-        findings += wrong
+        findings += [_explain_blank_in_braces(one, text) for one in wrong]
         every = [one for document in documents for one in _iterate_source_objects_in_document(document, ())]
         own = [OtherObject(value, document, base) for document, base, value in every]
         shared += [one for one in own if one.value.get("kind") in _SHARED]
@@ -121,6 +128,17 @@ def read_importable_objects_from_files(
     if len(files) > 1 and shared:
         found = [replace(one, others=[*one.others, *shared]) for one in found]
     return found, findings
+
+
+def _explain_blank_in_braces(wrong: Finding, text: str) -> Finding:
+    """Return the finding about a line that is no YAML, or one about the blank in braces that it has."""
+    lines = text.splitlines()
+    line = lines[wrong.where.line - 1] if 0 < wrong.where.line <= len(lines) else ""
+    found = _NAMED.search(line)
+    if found is None:
+        return wrong
+    message, help = f"nothing has filled in {found[0]}", f"Give its value: --set {found[1]}=VALUE."
+    return Finding(IMPORT_TEMPLATE, wrong.where, message, help)
 
 
 def read_importable_objects_from_value(
@@ -163,22 +181,28 @@ def fill_envsubst_blanks(text: str, filled: Mapping[str, str]) -> str:
     if not filled:
         return text
     text = _VARIABLE.sub(lambda found: filled.get(found[1] or found[3], found[0]), text)
+    text = _NAMED.sub(lambda found: filled.get(found[1], found[0]), text)
     return _BLANK.sub(lambda found: filled.get(found[1] or found[2], found[0]), text)
 
 
-def find_unfilled_source_values(account: Account, has_image: bool = False) -> Iterator[Finding]:
+def find_unfilled_source_values(
+    account: Account, has_image: bool = False, *, is_mapped: bool = False
+) -> Iterator[Finding]:
     """Yield findings for values that are still to be filled in, unless a shell or the kubelet expands them.
 
-    With `has_image`, images are skipped, because the user names another one.
+    With `has_image`, images are skipped, because the user names another one; with `is_mapped`, what no spec has.
     """
     for entry in account.entries():
+        if is_mapped and entry.state != "mapped":
+            continue
         is_image = entry.path[-1:] == ("image",)
         if is_image and has_image:
             continue
         if not isinstance(entry.value, str) or _FREE & {str(part) for part in entry.path}:
             continue
-        variables = [*_VARIABLE.finditer(entry.value), *_BLANK.finditer(entry.value)]
-        helm = _HELM.search(entry.value)
+        named = list(_NAMED.finditer(entry.value))
+        variables = [*_VARIABLE.finditer(entry.value), *_BLANK.finditer(entry.value), *named]
+        helm = None if named else _HELM.search(entry.value)
         if not variables and helm is None:
             continue
         names = list(
@@ -192,3 +216,17 @@ def find_unfilled_source_values(account: Account, has_image: bool = False) -> It
         help += "; or name an image of the catalog: --image NAME." if is_image else "."
         what = " and ".join(dict.fromkeys(found[0] for found in variables)) or (helm[0] if helm else "")
         yield Finding(IMPORT_TEMPLATE, entry.where, f"{entry.name}: nothing has filled in {what}", help)
+
+
+def find_blanks_in_commands_and_variables(account: Account) -> Iterator[tuple[Location, str, str]]:
+    """Yield blanks where a shell may read the text: the place, a message and its help."""
+    for entry in account.entries():
+        keys = {str(part) for part in entry.path}
+        if entry.state == "dropped" or not isinstance(entry.value, str) or not _OF_SHELL & keys:
+            continue
+        names = [found[1] or found[2] for found in _FREE_BLANK.finditer(entry.value)]
+        if not names:
+            continue
+        flags = " ".join(f"--set {shlex.quote(f'{name}=VALUE')}" for name in dict.fromkeys(names))
+        shown = " and ".join(dict.fromkeys(names))
+        yield entry.where, f"{entry.name}: nothing has filled in {shown}", f"Give its value: {flags}."
