@@ -24,10 +24,26 @@ _OF_GPU = "gpu"  # the model if the source does not name one
 
 
 def has_room_for_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
-    """Return whether a node has the cores and memory of a worker."""
+    """Return whether a node has the cores and memory of a worker, and is spot or not as the source wants it."""
     cpu, memory = draft.values.get("cpu"), draft.values.get("memory")
+    if draft.values.get("placement", {}).get("capacity") not in (None, pool.capacity):
+        return False
     return (cpu is None or parse_quantity(str(cpu)).nano <= pool.cpu.nano) and (
         memory is None or parse_quantity(str(memory)).value() <= pool.memory.value()
+    )
+
+
+def _has_devices_of_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
+    """Return whether a pool may be the one whose devices the source asks for, such as slices of TPUs.
+
+    A pool that states none of them may have them all the same, unless the source selects nodes by other labels.
+    """
+    wanted = draft.values.get("devices", {})
+    if not wanted or wanted.keys() <= set(pool.offered):
+        return True
+    labels = draft.work.workers.pod.node["nodeSelector"]
+    return all(
+        pool.labels.get(key) == node.text() for key, node in labels.fields() if key not in OF_EVERY_NODE
     )
 
 
@@ -47,6 +63,8 @@ def suggest_pool_for_imported_job(
     for pool in spec.node_pools.values():
         if pool.gpu is not None and chosen.get("model") not in (None, pool.gpu.model):
             continue
+        if not _has_devices_of_imported_worker(draft, pool):
+            continue
         if ((pool.gpu is not None and pool.gpu.count >= gpus) or not gpus) and has_room_for_imported_worker(
             draft, pool
         ):
@@ -60,12 +78,14 @@ def suggest_pool_for_imported_job(
         "cpu": cpu,
         "memory": convert_imported_memory(str(memory)),
     }
+    if capacity := draft.values.get("placement", {}).get("capacity"):
+        value["capacity"] = capacity
     if gpus:
         value["gpu"] = {"model": model, "count": gpus}
     name = f"migrated-{f'{gpus}-{model}-' if gpus else ''}{cpu}cpu-{memory >> 30}gi"[:40].rstrip("-")
     file, node = (
         f"overlays/{cluster}/cluster.yaml",
-        draft.origins.get("cpu" if "cpu" in draft.values else "gpus"),
+        next((draft.origins[key] for key in ("cpu", "gpus", "devices") if key in draft.origins), None),
     )
     value["labels"] = _read_source_node_selector_labels(draft) | {
         _choose_pool_label_for_imported_job(draft, spec, file, node): name

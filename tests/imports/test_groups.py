@@ -333,3 +333,25 @@ def test_a_script_counts_the_pods_of_each_job_of_the_source(tmp_path: Path) -> N
         'export JOB_COMPLETION_INDEX="$((JOB_COMPLETION_INDEX % 2))"',
         "swim --pod $JOB_COMPLETION_INDEX | tee log",
     ]
+
+
+@pytest.mark.parametrize("is_spot", [True, False])
+def test_slices_of_tpus_get_a_pool_of_their_own(tmp_path: Path, is_spot: bool) -> None:
+    """GKE's labels say which nodes have the TPUs: no pool of the cluster, least of all one of GPUs."""
+    spot = ', cloud.google.com/gke-spot: "true"' if is_spot else ""
+    selector = f"nodeSelector: {{cloud.google.com/gke-tpu-accelerator: tpu-v5p-slice{spot}}}"
+    container = "{name: a, image: 'registry.example.com/sea/fish:1', command: [swim], resources: {limits: {google.com/tpu: 4}}}"
+    text = (
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: fish}\nspec:\n  replicatedJobs:\n"
+        f"  - {{name: swim, replicas: 2, template: {{spec: {{parallelism: 1, template: {{spec: {{{selector}, containers: [{container}]}}}}}}}}}}\n"
+    )
+    batch = imported(tmp_path, "jobset", text)
+    (one,) = batch.imported
+    wrong = {each.rule for each in batch.everything if each.is_error}
+    assert wrong == ({"spot-without-retry"} if is_spot else set())
+    pools = [each for each in one.draft.suggestions if each.path[0] == "nodePools"]
+    made = next(each.value for each in pools if "labels" in each.value)
+    assert made["labels"]["cloud.google.com/gke-tpu-accelerator"] == "tpu-v5p-slice"
+    assert made.get("capacity") == ("spot" if is_spot else None)
+    (devices,) = [each for each in pools if "devices" in each.path]
+    assert devices.path[1] == one.draft.values["placement"]["nodePool"]
