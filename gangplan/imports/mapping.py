@@ -271,7 +271,7 @@ def _map_training_image(draft: SpecDraft, command: ConvertedCommand) -> None:
     if (
         entry is not None
         and entry.framework != framework
-        and {entry.framework, framework} & {"torch", "plain"}
+        and not {entry.framework, framework} <= set(MPI_FRAMEWORKS)
     ):
         draft.put("framework", framework)
     for role in work.roles:

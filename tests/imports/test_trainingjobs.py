@@ -166,6 +166,13 @@ def test_arguments_that_name_a_program_are_the_command_of_a_role(tmp_path: Path)
     assert asked(batch).count("there is no command: the image's own entrypoint is given python") == 2
 
 
+def test_roles_stay_with_their_framework_whatever_the_image_has(tmp_path: Path) -> None:
+    """An image with MPI starts a program once on every worker, too: its framework is only the default."""
+    batch = imported(tmp_path, "tfjob", TFJOB, image="openmpi")
+    assert [one.message for one in batch.everything if one.is_error] == []
+    assert batch.imported[0].draft.values["framework"] == "tensorflow"
+
+
 def test_a_chief_without_workers_is_a_worker(tmp_path: Path) -> None:
     text = TFJOB[: TFJOB.index("    Worker:")]
     (one,) = imported(tmp_path, "tfjob", text).imported
