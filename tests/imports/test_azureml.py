@@ -319,3 +319,26 @@ MORE = ("creation_context", "services", "id", "display_name", "status", "propert
 def test_every_known_field_has_its_reason(tmp_path: Path) -> None:
     known = set(_keys_of(tmp_path))
     assert set(MORE) <= known
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("type: command", "type: command_job", "type: command_job"),
+        ("--data ${{inputs.images}}", "--data {inputs.images}", "{inputs.images}"),
+        ("compute: azureml:a100", "compute: {target: azureml:a100, instance_count: 2}", "compute.instance_count"),
+    ],
+)  # fmt: skip
+def test_the_form_of_the_preview_is_refused(tmp_path: Path, old: str, new: str, shown: str) -> None:
+    """Nothing of today fills in {inputs.NAME}, so that the program would get it as it is."""
+    assert old in AZUREML
+    batch = imported(tmp_path, "azureml", AZUREML.replace(old, new))
+    (error,) = [one for one in batch.everything if one.is_error]
+    assert error.message.startswith(f"it cannot be imported: {shown} is a form of the preview")
+    assert not batch.imported
+
+
+def test_a_search_of_the_preview_is_refused(tmp_path: Path) -> None:
+    text = "$schema: https://azuremlschemas.azureedge.net/latest/sweepJob.schema.json\ntype: sweep_job\ntrial: {command: 'a {search_space.lr}'}\n"
+    (error,) = [one for one in imported(tmp_path, "azureml", text).everything if one.is_error]
+    assert "type: sweep_job is a form of the preview" in error.message

@@ -5,6 +5,7 @@ Jobs of other types are refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -36,6 +37,10 @@ _OTHERS = {
     "import": ("an import copies data", "Copy the data to a claim."),
     "data_transfer": ("a transfer copies data", "Copy the data to a claim."),
 }
+
+# az ml 2.0 of May 2022 and later: ${{inputs.NAME}}, where previews had {inputs.NAME}.
+_IN_ONE_BRACE = re.compile(r"(?<![{\w])\{(?:inputs|outputs|search_space)\.\w+\}(?!\})")
+_TODAY = "Write it as az ml reads it today: type: command or sweep, ${{inputs.NAME}}, compute: azureml:NAME, and resources.instance_count."
 
 _IN_ORDER = (
     "each step of the pipeline becomes a spec of its own; the order of steps, and what the pipeline hands from one to the next, do not",
@@ -77,7 +82,10 @@ def find_azureml_jobs(
         kind = kind_of(one.value)
         if _is_component(one.value) and not all(_is_component(each.value) for each in jobs):
             continue  # it only serves the jobs that use it
-        if kind == "sweep":
+        if early := _find_form_of_preview(one.value):
+            why = f"it cannot be imported: {early} is a form of the preview of az ml, which Azure ML has given up"
+            findings.append(Finding(IMPORT_SOURCE, one.account.where(()), why, _TODAY))
+        elif kind == "sweep":
             _add_azureml_sweep_source(one, found)
         elif is_azureml_command_job(one.value):
             found.sources.append(one)
@@ -101,7 +109,22 @@ def _is_job(value: Mapping[str, Any]) -> bool:
         is_azureml_command_job(value)
         or isinstance(value.get("jobs"), dict)
         or kind_of(value) in {*_OTHERS, "sweep"}
+        or kind_of(value).endswith("_job")
     )
+
+
+def _find_form_of_preview(value: Mapping[str, Any]) -> str:
+    """Return what only the preview of 2021 read, and nothing of today would fill in or count; empty without."""
+    kind, trial, compute = str(value.get("type", "")), value.get("trial"), value.get("compute")
+    if kind.endswith("_job"):
+        return f"type: {kind}"
+    commands = (value.get("command"), trial.get("command") if isinstance(trial, dict) else None)
+    for one in commands:
+        if isinstance(one, str) and (found := _IN_ONE_BRACE.search(one)):
+            return found[0]
+    if isinstance(compute, dict) and compute.get("instance_count", 1) != 1:
+        return "compute.instance_count"
+    return ""
 
 
 def _is_component(value: Mapping[str, Any]) -> bool:
