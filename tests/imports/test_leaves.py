@@ -19,8 +19,10 @@ from gangplan.imports.report import build_import_document
 from gangplan.objects import dump_all
 from gangplan.workspace import load_workspace
 from tests import plain
-from tests.imports.sources import PBS, SLURM, SOURCES
+from tests.imports.sources import PBS, SLURM, SOURCES, TFJOB
+from tests.wild.corpus import Source
 from tests.wild.leaves import lost
+from tests.wild.trial import tried
 from tests.workspaces import STOCK, write
 
 PIPELINE = """\
@@ -153,3 +155,12 @@ def test_no_line_of_a_script_is_lost(kind: str, workspace: Path, tmp_path: Path,
     text = "\n".join([*options, *rest, "srun ./x" if kind == "slurm" else "mpiexec -n 4 ./x", ""])
     assert launch
     assert said_nothing_of(workspace, kind, text, tmp_path) == []
+
+
+def test_flags_of_a_trial_can_be_pasted(tmp_path: Path) -> None:
+    """A blank may be of several words, which a shell would take apart."""
+    place = tmp_path / "job.yaml"
+    place.write_text(TFJOB.replace("registry.example.com/text/reader:2", "<CHANGE ME>"), encoding="utf-8")
+    trial = tried(Source("tfjob", "made up", "job.yaml", place), str(tmp_path))
+    assert trial.flags[0].startswith("--set 'CHANGE ME=")
+    assert trial.state == "whole"

@@ -101,7 +101,7 @@ def _import(trial: Trial, root: Path) -> None:
         if wanted == (given, image, command):
             break
         given, image, command = wanted
-    trial.flags = [f"--set {name}={value}" for name, value in given.items()]
+    trial.flags = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in given.items()]
     trial.flags += [f"--image {image}"] * bool(image) + [f"--command {shlex.quote(command)}"] * bool(command)
     good = [one for one in batch.imported if one.is_right]
     trial.specs = len(good)
