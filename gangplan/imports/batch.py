@@ -10,7 +10,7 @@ from typing import Any
 from gangplan.findings import Finding, Location, sort_findings
 from gangplan.imports.account import Account
 from gangplan.imports.comments import add_import_comments_to_spec
-from gangplan.imports.draft import ImportTarget, Question, SpecDraft
+from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.equivalence import Equivalence, compare_imported_job_with_run
 from gangplan.imports.kinds import SourceKind
 from gangplan.imports.mapping import draft_spec_of_imported_job
@@ -154,7 +154,8 @@ def _look_for_blanks_in_draft(kind: SourceKind, draft: SpecDraft) -> None:
         if not kind.has_templates:
             has_image = bool(draft.home.answers.image)
             draft.refusals += find_unfilled_source_values(account, has_image, is_mapped=True)
-        draft.questions += [Question(*one) for one in find_blanks_in_commands_and_variables(account)]
+        for where, message, help in find_blanks_in_commands_and_variables(account):
+            draft.wonder_at(where, message, help)
 
 
 def _read_source_job(kind: SourceKind, source: SourceObject, findings: list[Finding]) -> SourceJob | None:

@@ -145,7 +145,11 @@ class SpecDraft:
 
     def wonder(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about something that was mapped all the same."""
-        self.questions.append(Question(node.where, message, help))
+        self.wonder_at(node.where, message, help)
+
+    def wonder_at(self, where: Location, message: str, help: str) -> None:
+        """Ask about a place of the source."""
+        self.questions.append(Question(where, message, help))
 
     def miss(self, area: str, what: str, source: str, run: str | None, why: str) -> None:
         """Record what the source says and no field of its pods does, and that the run has something else."""

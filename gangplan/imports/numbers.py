@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.groups import SourcePodGroup
-from gangplan.imports.workload import BY_INDEX, NOWHERE, PodNumbers, SourceJob
+from gangplan.imports.workload import BY_INDEX, NOT_IN_RUN, PodNumbers, SourceJob
 
 _JOBSET = "jobset.sigs.k8s.io/"
 _POD = ("batch.kubernetes.io/job-completion-index", "JOB_COMPLETION_INDEX")
@@ -40,8 +40,8 @@ def set_jobset_numbers(work: SourceJob, spec: SourceNode, groups: Sequence[Sourc
         }
         exports = {}
         if replicas > 1:
-            labels[f"{_JOBSET}job-key"] = NOWHERE
-            labels[_POD[0]] = "0" if pods == 1 else NOWHERE
+            labels[f"{_JOBSET}job-key"] = NOT_IN_RUN
+            labels[_POD[0]] = "0" if pods == 1 else NOT_IN_RUN
             exports[_POD[1]] = "0" if pods == 1 else f"$(({_POD[1]} % {pods}))"
         work.numbers.append(PodNumbers(group.pod, labels, exports))
     _ask_about_numbers_of_several_jobs(work)
@@ -51,7 +51,7 @@ def _number_job(first: int, replicas: int, pods: int) -> str:
     """Return the number of a job as its pods have it in a run: that of the pod, where each job has one."""
     if replicas == 1:
         return str(first)
-    return BY_INDEX if first == 0 and pods == 1 else NOWHERE
+    return BY_INDEX if first == 0 and pods == 1 else NOT_IN_RUN
 
 
 def _ask_about_numbers_of_several_jobs(work: SourceJob) -> None:
@@ -62,7 +62,7 @@ def _ask_about_numbers_of_several_jobs(work: SourceJob) -> None:
     for role in trained:
         for one in work.numbers:
             if one.pod is role.pod:
-                one.labels[_POD[0]] = NOWHERE
+                one.labels[_POD[0]] = NOT_IN_RUN
                 one.exports.clear()
         main = role.pod.main
         if any(_POD[1] in word for word in main.command):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourceVariable
-from gangplan.imports.workload import BY_INDEX, NOWHERE, PodRole
+from gangplan.imports.workload import BY_INDEX, NOT_IN_RUN, PodRole
 from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
 
 _READ = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -43,7 +43,7 @@ def convert_pod_label_variable(draft: SpecDraft, role: PodRole, one: SourceVaria
     trained = [other for other in draft.work.roles if other is not draft.work.launcher]
     is_alone = role not in trained or len(trained) == 1
     number = _find_number_in_source(draft, [role] if is_alone else trained, key)
-    if number == NOWHERE:
+    if number == NOT_IN_RUN:
         draft.ask(
             one.node,
             f"{one.name} reads {found[1].removesuffix('s')} {key}, and numbers of the source's jobs are others in a run, which has one job",
@@ -73,7 +73,7 @@ def _find_number_in_source(draft: SpecDraft, roles: Sequence[PodRole], key: str)
     """Return what a label says in the pods of these roles, which become one; empty if the source does not say."""
     found = {one.labels.get(key, "") for role in roles for one in draft.work.numbers if one.pod is role.pod}
     if len(found) > 1 or (BY_INDEX in found and len(roles) > 1):
-        return NOWHERE
+        return NOT_IN_RUN
     return next(iter(found), "")
 
 

@@ -92,12 +92,12 @@ class SetupStep:
 
 
 # In place of the value of a label: what each pod of a run has as its completion index, and what none has.
-BY_INDEX, NOWHERE = "(index)", "(nowhere)"
+BY_INDEX, NOT_IN_RUN = "(index)", "(nowhere)"
 
 
 @dataclass(frozen=True, slots=True)
 class PodNumbers:
-    """What the `labels` of pods say in the source: a value, BY_INDEX, or NOWHERE in a run.
+    """What the `labels` of pods say in the source: a value, BY_INDEX, or NOT_IN_RUN in a run.
 
     `exports` are variables that the pods of a run have with another value, and what a shell makes of it.
     """
