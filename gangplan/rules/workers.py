@@ -64,7 +64,7 @@ GPUS_FORGOTTEN = Rule(
     ("Workers without GPUs take nodes with GPUs, because no other node is large enough."),
     why=(
         "A spec without gpus is a CPU job, and gangplan sends it to nodes without GPUs as long as a "
-        "worker fits there. A job that needs more memory or cores than such a node has is usually a GPU "
+        "worker fits there. A job that needs more memory, cores, disk or devices than such a node has is usually a GPU "
         "job whose gpus field was left out; the run would occupy GPU nodes and compute on their CPUs."
     ),
     fix=(

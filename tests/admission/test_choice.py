@@ -216,3 +216,51 @@ def test_forgotten_gpus_are_a_warning_if_the_run_would_start(root: Path) -> None
 def test_explicit_gpus_or_a_pool_allow_such_memory(root: Path, extra: str) -> None:
     write(root, {"specs/nlp/filings.yaml": FORGOT + extra})
     assert told(root) == []
+
+
+# A CPU job and the pool of nodes without GPUs: words of the warning, and its line; empty if there is none.
+SENT = {
+    "disk that only they state": ("disk: 200Gi\n", "", "has no disk, a worker wants 200Gi; did you", 9),
+    "more disk than others have": ("disk: 200Gi\n", "disk: 100Gi", "has 100Gi disk, a worker wants 200Gi", 9),
+    "disk that others have": ("disk: 50Gi\n", "disk: 100Gi", "", 0),
+    "scratch that others lack": (
+        "scratch: 200Gi\n",
+        "disk: 100Gi",
+        "has 100Gi disk, a worker wants 200Gi",
+        9,
+    ),
+    "devices": ("devices: {example.com/fpga: 2}\n", "", "has no example.com/fpga, a worker wants 2", 9),
+    "few devices": (
+        "devices: {example.com/fpga: 2}\n",
+        "devices: {example.com/fpga: 1}",
+        "has 1 example.com/fpga, a worker wants 2",
+        9,
+    ),
+    "devices that others have": ("devices: {example.com/fpga: 2}\n", "devices: {example.com/fpga: 2}", "", 0),
+    "huge pages": ("hugePages: {2Mi: 4Gi}\n", "", "has no hugepages-2Mi, a worker wants 4Gi", 9),
+    "devices, without GPUs": ("devices: {example.com/fpga: 2}\ngpus: 0\n", "", "", 0),
+    "devices of a pool": ("devices: {example.com/fpga: 2}\nplacement: {nodePool: small}\n", "", "", 0),
+    "memory and disk": ("disk: 200Gi\n# m\n", "memory: 16Gi, disk: 100Gi", "a worker wants 32Gi; did you", 8),
+}
+
+
+@pytest.mark.parametrize("case", SENT)
+def test_gpus_are_forgotten_where_disk_or_devices_need_their_nodes(case: str, root: Path) -> None:
+    lines, plain, words, line = SENT[case]
+    text = cluster(16, 16).replace(
+        "count: 8}, labels: {pool: small}",
+        "count: 8}, labels: {pool: small}, disk: 1600Gi, hugePages: {2Mi: 64Gi},"
+        " devices: {example.com/fpga: 4}",
+    )
+    small = CPU_POOL.replace("memory: 240Gi", plain if "memory" in plain else f"memory: 240Gi, {plain}")
+    text = text.replace(CPU_POOL, small.replace(", }", "}"))
+    text = text.replace(QUOTA % (16, 16), "  nlp: {queue: training}")
+    write(root, {"overlays/lab/cluster.yaml": text})
+    write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("gpus: 2\n", "# no GPUs\n") + lines})
+    found = told(root)
+    assert [one.rule for one in found] == ["gpus-forgotten"] * bool(words)
+    for one in found:
+        assert words in one.message
+        assert one.message.endswith("The run takes nodes of pool small and leaves their GPUs idle.")
+        assert one.place.startswith(f"specs/nlp/filings.yaml:{line}:")
+        assert one.help.startswith("Add gpus: 1 (or up to 8, a whole node of pool small), or write ")
