@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import EnvVar, Job
@@ -11,8 +11,9 @@ from gangplan.plan.flags import mpi_family_of, read_mpi_flags
 from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher
 from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
 from gangplan.plan.words import TEMPLATE_EXPRESSION, VARIABLE_REFERENCE
-from gangplan.rules.pods import ENV_OWN_VALUE
+from gangplan.rules.pods import ENV_AMOUNT_UNSTATED, ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
+from gangplan.spec.nodes import find_spec_field_of_resource
 
 # A variable for which pods may agree on another value.
 _PORT = "MASTER_PORT"
@@ -55,6 +56,33 @@ def check_meeting_names_in_env(job: Job) -> Iterator[Problem]:
         for one in role.env:
             if one.name in names:
                 yield _build_meeting_name_problem((*role.place, "env", one.name), one.name, role.name)
+
+
+def check_unstated_amounts_in_env(job: Job) -> Iterator[Problem]:
+    """Yield a note for each variable with an amount that its container states nothing about.
+
+    For a missing limit of CPU, memory or ephemeral storage the kubelet gives what the node has for pods; huge pages
+    and requests are 0 (Kubernetes v1.34, pkg/api/v1/resource/helpers.go, MergeContainerResourceLimits). Every
+    container states CPU and memory, a worker's also what the spec asks for.
+    """
+    places: list[tuple[FieldPath, Iterable[EnvVar], str]] = [((), job.env, "a worker")]
+    places += [(one.place, one.env, f"'{one.name}'") for one in job.others]
+    places += [(one.place, one.env, f"'{one.name}'") for one in job.containers]
+    for at, env, what in places:
+        stated = {"cpu", "memory", *(() if at else (name for name, _ in job.resources.others))}
+        for one in env:
+            kind, _, resource = one.resource.partition(".")
+            if not one.resource or resource in stated:
+                continue
+            field = find_spec_field_of_resource(resource)[0]
+            value = "0"
+            if kind == "limits" and resource == "ephemeral-storage":
+                value = "what its node has for all pods"
+            message = f"{one.name} is {value}: {what} states no {field}"
+            help = "Read another amount, or write the number itself."
+            if not at:
+                help = f"Write {field} at the top level, or read another amount."
+            yield Problem((*at, "env", one.name), message, help, ENV_AMOUNT_UNSTATED)
 
 
 def _build_meeting_name_problem(path: FieldPath, name: str, role: str) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, WARNING, Deduplication, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Deduplication, Rule
 
 WORKDIR_UNUSABLE = Rule(
     "workdir-unusable",
@@ -139,6 +139,19 @@ ENV_FIELD_EMPTY = Rule(
         "of a run."
     ),
     fix="Read a label that the pods have, or JOB_COMPLETION_INDEX; a patch of the cluster's overlay can add one.",
+)
+
+ENV_AMOUNT_UNSTATED = Rule(
+    "env-amount-unstated",
+    NOTE,
+    "A variable reads an amount that its container does not state.",
+    why=(
+        "For a limit of ephemeral storage that a container does not have, the kubelet gives what the node has for "
+        "all its pods, and for a request or huge pages 0 (Kubernetes v1.34, MergeContainerResourceLimits). A "
+        "program that fills so much of the disk is evicted, with the other pods of its node."
+    ),
+    fix="State the amount, such as disk: 200Gi, or read another one; roles, steps and other containers have none.",
+    waivable=True,
 )
 
 MESH_JOINED = Rule(
