@@ -34,7 +34,8 @@ PACK_FACTS: dict[str, FactPage] = {
     "internet": FactPage("truth", "Whether `egress` has an entry `internet`."),
     "egressRanges": FactPage(
         "list",
-        "Address ranges of all entries of `egress`, of `proxy`, and of nodes whose network a fabric uses.",
+        "Address ranges of all entries of `egress`, of `proxy`, of nodes whose network a fabric uses, and of "
+        "GKE's metadata server with `workloadIdentity: {provider: gcp}`.",
     ),
     "fabricCapabilities": FactPage("list", "Capabilities that fabrics of node pools give."),
     "fabricPaths": FactPage("list", "Paths of the node that fabrics of node pools give."),

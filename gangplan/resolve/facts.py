@@ -11,6 +11,7 @@ from typing import get_args
 
 from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
 from gangplan.model.fabric import GivenByFabrics
+from gangplan.model.identity import METADATA_SERVERS
 from gangplan.model.job import Platform
 from gangplan.resolve.backstop import list_allowed_priorities
 from gangplan.resolve.image import resolve_image_reference
@@ -82,6 +83,7 @@ def _list_facts_stated_in_cluster_file(spec: Cluster) -> dict[str, str]:
                 *(target.cidr for targets in egress.values() for target in targets),
                 *(target.cidr for target in (resolve_proxy_egress(spec.proxy) if spec.proxy else ())),
                 *given.node_addresses,
+                *_list_metadata_server_ranges(spec),
             )
         ),
         "fabricCapabilities": _join_sorted_values(given.capabilities),
@@ -89,6 +91,12 @@ def _list_facts_stated_in_cluster_file(spec: Cluster) -> dict[str, str]:
         "fabricWritable": _join_sorted_values(given.writable),
         "ownPools": _list_on_premises_pool_labels(spec),
     }
+
+
+def _list_metadata_server_ranges(spec: Cluster) -> tuple[str, ...]:
+    """Return the addresses of GKE's metadata server, which policies of runs with an identity open."""
+    answers = spec.workload_identity
+    return tuple(cidr for cidr, _ in METADATA_SERVERS) if answers and answers.provider == "gcp" else ()
 
 
 def _collect_fabric_grants(spec: Cluster) -> GivenByFabrics:

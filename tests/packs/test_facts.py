@@ -62,6 +62,15 @@ def test_facts_come_from_the_cluster_file(tmp_path: Path) -> None:
     assert found["priorities"] == "training-low,training-normal,training-high"
 
 
+def test_identities_of_google_open_the_metadata_server(tmp_path: Path) -> None:
+    """The policies of runs with an identity open it: network-endpoints must know it as an endpoint."""
+    text = CLUSTER.replace("location: on-prem", "location: cloud\nworkloadIdentity: {provider: gcp}")
+    found = of(tmp_path, **{"overlays/lab/cluster.yaml": text})
+    assert found["egressRanges"] == "10.40.8.0/24,169.254.169.252/32,169.254.169.254/32"
+    aws = text.replace("provider: gcp", "provider: aws, egress: [s3]")
+    assert of(tmp_path / "aws", **{"overlays/lab/cluster.yaml": aws})["egressRanges"] == "10.40.8.0/24"
+
+
 @pytest.mark.parametrize(("trainer", "kueue", "kind"), [("2.3.0", "0.19.2", "TrainJob"), ("2.1.0", "0.15.2", "TrainingRuntime")])  # fmt: skip  # noqa: E501
 def test_versions_decide_which_kind_has_the_deadline(
     tmp_path: Path, trainer: str, kueue: str, kind: str
