@@ -5,7 +5,7 @@ All pods of all runs start with the same files (templates/launch/*.sh); what dif
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 
@@ -22,10 +22,11 @@ from gangplan.waivers import build_mark_labels
 SCRIPTS_FOLDER = "/opt/gangplan-launch"
 SCRIPTS_VOLUME = "gangplan-launch"
 SCRIPT_FILES = ("common.sh", "launcher.sh", "program.sh", "ranks.sh", "worker.sh")
-# A ConfigMap can be created again with other content. An image without sha256sum starts unchecked. It sets no
-# variable, which could be one of the job's.
+# A ConfigMap can be created again with other content: texts that moved from one file to the next leave one
+# file empty, which succeeds at once. An image without sha256sum starts unchecked. It sets no variable, which
+# could be one of the job's.
 _START = """\
-case $(cat {folder}/*.sh | sha256sum 2>/dev/null) in
+case $({{ cd {folder} && sha256sum *.sh; }} 2>/dev/null | sha256sum 2>/dev/null) in
 '' | {digest}\\ *) exec /bin/sh "{folder}/$0" "$@" ;;
 esac; echo "gangplan: {folder} does not hold the launch scripts of this run" >&2; exit {code}
 """
@@ -39,9 +40,14 @@ def read_launch_scripts() -> dict[str, str]:
 
 @cache
 def scripts_digest() -> str:
-    """Return the SHA-256 of all scripts, one after another in the order of their names, as `cat *.sh` has
-    them."""
-    return sha256("".join(read_launch_scripts().values()).encode()).hexdigest()
+    """Return the digest of today's scripts, which the command of each pod states."""
+    return hash_launch_scripts(read_launch_scripts())
+
+
+def hash_launch_scripts(texts: Mapping[str, str]) -> str:
+    """Return the SHA-256 of the list that `sha256sum *.sh` prints, so that names count as well as texts."""
+    lines = [f"{sha256(texts[name].encode()).hexdigest()}  {name}\n" for name in sorted(texts)]
+    return sha256("".join(lines).encode()).hexdigest()
 
 
 def name_launch_script_config_map() -> str:
@@ -68,15 +74,20 @@ def is_launch_script_config_map(bodies: Sequence[Body], namespace: str, digest: 
     )
     if name == name_launch_script_config_map():
         return is_named and is_alone and body.get("data") == read_launch_scripts()
-    return is_named and is_alone and find_launch_scripts_digest(body) == digest
+    return is_named and is_alone and digest in _list_possible_script_digests(body)
 
 
-def find_launch_scripts_digest(body: Body) -> str:
-    """Return the first eight digits of the digest of the scripts of a ConfigMap, as its pods compute it."""
+def _list_possible_script_digests(body: Body) -> list[str]:
+    """Return the first eight digits of the digests that the pods of some gangplan compute from a ConfigMap.
+
+    Before names counted, the digest was that of all texts, one after another.
+    """
     data = body["data"] if isinstance(body.get("data"), dict) else {}
-    scripts = sorted((str(name), str(text)) for name, text in data.items())
-    texts = "".join(text for name, text in scripts if name.endswith(".sh"))
-    return sha256(texts.encode()).hexdigest()[:8]
+    texts = {str(name): str(text) for name, text in data.items() if str(name).endswith(".sh")}
+    digests = [hash_launch_scripts(texts)]
+    if sorted(texts) == sorted(SCRIPT_FILES) and all(text.startswith("# ") for text in texts.values()):
+        digests.append(sha256("".join(texts[name] for name in sorted(texts)).encode()).hexdigest())
+    return [digest[:8] for digest in digests]
 
 
 def team_source_of(team: str) -> str:

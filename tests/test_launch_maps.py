@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,10 @@ CHANGED: dict[str, Callable[[str], str]] = {
     "another text": lambda text: text.replace("gp_grace=120", "gp_grace=9"),
     "another kind": lambda text: text.replace("kind: ConfigMap", "kind: Secret"),
     "another name": lambda text: text.replace("common.sh: ", "common: "),
+    "texts moved between files": lambda text: text.replace("  launcher.sh: |\n", "").replace(
+        "  program.sh: |\n", "  launcher.sh: ''\n  program.sh: |\n"
+    ),
+    "an empty file more": lambda text: text.replace("data:\n", "data:\n  also.sh: ''\n"),
     "no metadata": lambda text: text.partition("metadata:")[0] + "metadata: null\n",
     "no data": lambda text: text.partition("data:")[0] + "data: [1]\n",
     "odd keys": lambda text: text.partition("data:")[0] + "data: {1: 2, a.sh: null}\n",
@@ -92,6 +97,27 @@ def test_changed_launch_scripts_are_reported(change: Callable[[str], str], kept:
     assert change(text) != text
     file.write_text(change(text))
     assert "launch-scripts-lost" in {rule for rule, _ in found(kept)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_accepted"),
+    [({}, True), ({"launcher.sh": "", "common.sh": "BOTH"}, False), ({"also.sh": ""}, False)],
+    ids=["whole", "moved", "one more"],
+)
+def test_launch_scripts_under_a_digest_of_their_texts_alone_are_known(
+    changed: dict[str, str], is_accepted: bool
+) -> None:
+    """So a run that is kept from before names counted may mount them."""
+    texts = {name: text.replace("gp_grace=120", "gp_grace=60") for name, text in TEXTS.items()}
+    digits = sha256("".join(texts.values()).encode()).hexdigest()[:8]
+    texts |= {
+        name: text.replace("BOTH", texts["common.sh"] + texts["launcher.sh"])
+        for name, text in changed.items()
+    }
+    assert sha256("".join(texts[name] for name in sorted(texts)).encode()).hexdigest()[:8] == digits
+    metadata = {"name": f"gangplan-launch-{digits}", "namespace": "nlp"}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": texts}
+    assert scripts.is_launch_script_config_map([body], "nlp", digits) is is_accepted
 
 
 def test_changed_launch_scripts_of_today_are_written_again(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ As a draft of a team it is judged as if its file stood in the workspace; `write`
 >>> run["cluster"], run["ranks"], run["totals"]["memory"]
 ('lab', 8, '128Gi')
 >>> sorted(draft.render())  # the run, and the launch scripts that it mounts
-['lab/runs/nlp/finetune-0157a70f.yaml', 'lab/runs/nlp/launch.3ad2662c.yaml']
+['lab/runs/nlp/finetune-f4958202.yaml', 'lab/runs/nlp/launch.64c8edf2.yaml']
 >>> draft.write().name
 'finetune.yaml'
 

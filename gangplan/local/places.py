@@ -6,11 +6,10 @@ import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from gangplan.errors import UserError
-from gangplan.generators.scripts import SCRIPTS_FOLDER
+from gangplan.generators.scripts import SCRIPTS_FOLDER, hash_launch_scripts
 from gangplan.model.job import Job, Mount
 from gangplan.plan.launchers import (
     SHELL_NAMES,
@@ -133,14 +132,7 @@ def write_local_launch_scripts(places: LocalPlaces, scripts: Mapping[str, str]) 
     texts = {name: places.text(text) for name, text in scripts.items()}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return replace(
-        places, moved={**places.moved, _compute_scripts_digest(scripts): _compute_scripts_digest(texts)}
-    )
-
-
-def _compute_scripts_digest(scripts: Mapping[str, str]) -> str:
-    """Return the SHA-256 of `cat *.sh`."""
-    return sha256("".join(scripts[name] for name in sorted(scripts)).encode()).hexdigest()
+    return replace(places, moved={**places.moved, hash_launch_scripts(scripts): hash_launch_scripts(texts)})
 
 
 def list_local_program_files_in_command(words: Sequence[str]) -> list[str]:

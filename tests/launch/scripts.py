@@ -108,7 +108,7 @@ def written(scripts: Mapping[str, str], folder: Path, place: Callable[[str], str
     for name in sorted(scripts):
         text = place(scripts[name])
         (folder / name).write_text(text)
-        total.update(text.encode())
+        total.update(f"{sha256(text.encode()).hexdigest()}  {name}\n".encode())
     return total.hexdigest()
 
 

@@ -67,6 +67,31 @@ def test_changed_scripts_do_not_start(changed: str, shell: str, tmp_path: Path) 
     assert pod.log == []
 
 
+@pytest.mark.parametrize("script", ROLES)
+def test_texts_that_moved_to_another_file_do_not_start(script: str, shell: str, tmp_path: Path) -> None:
+    """An empty script would succeed without its program."""
+    pod = pod_of(script, tmp_path, shell)
+    words = pod.placed()
+    folder = tmp_path / "launch"
+    before = max(name for name in TEXTS if name < script)
+    with (folder / before).open("a") as file:
+        file.write((folder / script).read_text())
+    (folder / script).write_text("")
+    done = pod.run([*words, "program"])
+    assert (done.returncode, pod.log) == (SCRIPTS, [])
+
+
+@pytest.mark.parametrize(("name", "text"), [("also.sh", ""), ("zero.sh", "true\n")])
+def test_another_script_in_the_folder_does_not_start(
+    name: str, text: str, shell: str, tmp_path: Path
+) -> None:
+    pod = pod_of("launcher.sh", tmp_path, shell)
+    words = pod.placed()
+    (tmp_path / "launch" / name).write_text(text)
+    assert pod.run([*words, "program"]).returncode == SCRIPTS
+    assert pod.log == []
+
+
 def test_a_folder_without_scripts_is_reported(shell: str, tmp_path: Path) -> None:
     pod = pod_of("launcher.sh", tmp_path, shell)
     words = pod.placed()
