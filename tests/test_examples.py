@@ -61,8 +61,9 @@ def test_names_of_runs_are_as_committed(builder: str, is_updating: bool) -> None
 
     The hash in the name covers all of the run except metadata and network.
     """
-    paths = (f"{one.name}/{path}" for one in EXAMPLES for path in read_example(one.name))
-    names = "".join(f"{path}\n" for path in paths if is_run_file(path))
+    paths = ((one.name, path) for one in EXAMPLES for path in read_example(one.name) if is_run_file(path))
+    names = "".join(f"{example}/{path}\n" for example, path in paths)
+    assert names
     if is_updating:
         NAMES.write_text(names)
         return

@@ -191,7 +191,7 @@ def _write_batch_script_launch_line(
 
 
 def _list_carried_variables(items: Sequence[ScriptItem], forced: set[int], number: int) -> list[str]:
-    """Return what the script exports before a launch, for ranks that get only what mpirun is told (Open MPI's -x)."""
+    """Return what the script exports before a launch, for ranks that get only what mpirun passes on (Open MPI's -x)."""
     found: dict[str, str] = {}
     for one in sorted(forced):
         if one < number:
