@@ -54,6 +54,21 @@ TOLD = {
         "object-invalid",
         "never restarts",
     ),
+    "a mount twice": (
+        f"add {ROLE}/Launcher/{BOX}/volumeMounts [{{name: a, mountPath: /a}}, {{name: b, mountPath: /a}}]",
+        "schema",
+        "holds mountPath '/a' twice",
+    ),
+    "a variable twice": (
+        f"add {ROLE}/Worker/{BOX}/env [{{name: A, value: b}}, {{name: A, value: c}}]",
+        "schema",
+        "holds name 'A' twice",
+    ),
+    "a gate twice": (
+        f"add {ROLE}/Worker/template/spec/schedulingGates [{{name: x}}, {{name: x}}]",
+        "schema",
+        "holds name 'x' twice",
+    ),
     "an unknown field": ("add /spec/minAvailable 3", "schema", "minAvailable"),
 }
 

@@ -22,11 +22,13 @@ DEFAULT_KEYS = {"protocol": "TCP"}
 
 @dataclass(slots=True)
 class Keyed:
-    """Where keyed lists are below a value: in its fields, or in the items of a list."""
+    """Where keyed lists are below a value: in its fields (`more` of all without a schema of their own), or in
+    the items of a list."""
 
     keys: tuple[str, ...] = ()
     items: Keyed | None = None
     fields: dict[str, Keyed] | None = None
+    more: Keyed | None = None
 
 
 def find_keyed_lists_in_schema(
@@ -49,7 +51,9 @@ def find_keyed_lists_in_schema(
         below = find_keyed_lists_in_schema(value, definitions, seen)
         if below:
             fields[name] = below
-    return Keyed(fields=fields) if fields else None
+    others = schema.get("additionalProperties")
+    more = find_keyed_lists_in_schema(others, definitions, seen) if isinstance(others, dict) else None
+    return Keyed(fields=fields, more=more) if fields or more else None
 
 
 def has_keyed_list_with_repeated_key(value: Any, keyed: Keyed | None) -> bool:
@@ -59,8 +63,9 @@ def has_keyed_list_with_repeated_key(value: Any, keyed: Keyed | None) -> bool:
     fields = keyed.fields
     if fields is not None:
         if isinstance(value, dict):
+            more = keyed.more
             for name, item in value.items():
-                below = fields.get(name)
+                below = fields.get(name, more)
                 if below is not None and has_keyed_list_with_repeated_key(item, below):
                     return True
         return False
@@ -92,9 +97,9 @@ def find_repeated_keys_in_keyed_list(
     if keyed is None:
         return
     if keyed.fields is not None and isinstance(value, dict):
-        for name, below in keyed.fields.items():
-            if name in value:
-                yield from find_repeated_keys_in_keyed_list(value[name], below, (*path, name))
+        for name, item in value.items():
+            below = keyed.fields.get(name, keyed.more)
+            yield from find_repeated_keys_in_keyed_list(item, below, (*path, name))
     elif keyed.fields is None and isinstance(value, list):
         for key, count in (_count_keys_of_keyed_list(value, keyed.keys) if keyed.keys else {}).items():
             if count > 1:

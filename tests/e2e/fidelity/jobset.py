@@ -6,6 +6,7 @@ the volumes that Trainer adds for MPI (pkg/runtime/framework/plugins/mpi of Trai
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -149,6 +150,7 @@ def pod_of(job: Object) -> Object | None:
     }
 
 
+_ACCOUNT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 # What the MPI operator adds to pods (v0.8.2: newWorker, newLauncherPodTemplate, setupSSHOnPod).
 _KEYS = {"name": "ssh-auth", "secret": {"secretName": "ssh"}}
 _CONFIG = {"name": "mpi-job-config", "configMap": {"name": "config"}}
@@ -170,8 +172,12 @@ def mpi_pods(body: Object) -> list[Object]:
             continue  # the operator refuses it
         volumes = spec.get("volumes")
         pod = {key: value for key, value in spec.items() if key not in ("serviceAccount", "volumes")}
+        if not pod.get("overhead"):
+            pod.pop("overhead", None)  # the operator writes Go's structure, whose empty mappings are left out
+        # The account is an object of its own, which an edit may misname; no Job has checked the name's form.
+        account = str(pod.get("serviceAccountName") or "default")
         pod |= {
-            "serviceAccountName": "default",
+            "serviceAccountName": "default" if _ACCOUNT.fullmatch(account) else account,
             "volumes": [*(volumes if isinstance(volumes, list) else ()), *more],
         }
         pod |= {"restartPolicy": one.get("restartPolicy") or "Never", "hostname": host, "subdomain": name}

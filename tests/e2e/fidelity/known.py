@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One cause. `says` is searched for in the message of the side that refuses."""
+    """One cause. `says` is searched for in the message of the side that refuses; `kind` may be several."""
 
     name: str
     refuses: str
@@ -20,7 +20,7 @@ class Known:
 
     def covers(self, kind: str, places: list[str], refuses: str, message: str) -> bool:
         """Return whether a disagreement has this cause."""
-        if refuses != self.refuses or (self.kind and self.kind != kind):
+        if refuses != self.refuses or (self.kind and kind not in self.kind.split()):
             return False
         return any(re.search(self.at, place) for place in places) and bool(re.search(self.says, message))
 
@@ -47,11 +47,11 @@ KNOWN: tuple[Known, ...] = (
     Known(
         name="names-that-the-operator-writes",
         refuses=GANGPLAN,
-        says=r"expected: lower-case letters",
-        cause="the MPI operator writes hostname and subdomain of its pods itself, whatever is there (0.8.2)",
+        says=r"expected: lower-case letters|at most 63 are allowed|is not one of: Always",
+        cause="the MPI operator writes these fields of its pods itself, whatever is there (0.8.2)",
         right=GANGPLAN,
         kind="MPIJob",
-        at=r"template\.spec\.(?:hostname|subdomain)$",
+        at=r"template\.spec\.(?:hostname|subdomain|restartPolicy)$",
     ),
     Known(
         name="priority-cut-to-32-bits",
@@ -325,7 +325,7 @@ KNOWN: tuple[Known, ...] = (
         says=r"items\[\d+\]\.key is the text",
         cause="the server does not look at it, but no secret has such a key: the pod never starts",
         right=GANGPLAN,
-        kind="TrainingRuntime",
+        kind="TrainingRuntime MPIJob",
     ),
     Known(
         name="label-of-no-node",
@@ -333,7 +333,7 @@ KNOWN: tuple[Known, ...] = (
         says=r"topologyKey is the text",
         cause="the server does not look at it, but no node has such a label: the pod is never placed",
         right=GANGPLAN,
-        kind="TrainingRuntime",
+        kind="TrainingRuntime MPIJob",
     ),
     Known(
         name="negative-count",
@@ -341,7 +341,7 @@ KNOWN: tuple[Known, ...] = (
         says=r"(replicas|maxRestarts|terminationGracePeriodSeconds) is -\d+",
         cause="the server takes a negative count, which has no meaning",
         right=GANGPLAN,
-        kind="TrainingRuntime",
+        kind="TrainingRuntime MPIJob",
     ),
     Known(
         name="medium-of-no-kubelet",
@@ -349,7 +349,7 @@ KNOWN: tuple[Known, ...] = (
         says=r"emptyDir\.medium is the text",
         cause="the server does not look at it, but the kubelet knows no other: the pod never starts",
         right=GANGPLAN,
-        kind="TrainingRuntime",
+        kind="TrainingRuntime MPIJob",
     ),
     Known(
         name="claim-of-no-name",
@@ -357,7 +357,7 @@ KNOWN: tuple[Known, ...] = (
         says=r"claimName is the text",
         cause="the server does not look at it, but no claim has such a name: the pod never starts",
         right=GANGPLAN,
-        kind="TrainingRuntime",
+        kind="TrainingRuntime MPIJob",
     ),
     Known(
         name="queue-of-nothing",
@@ -374,6 +374,15 @@ KNOWN: tuple[Known, ...] = (
         cause="Trainer writes its own number over it; a negative one means nothing",
         right=GANGPLAN,
         kind="TrainingRuntime",
+    ),
+    Known(
+        name="sysctl-of-nothing",
+        refuses=GANGPLAN,
+        says=r"required field 'value' is missing in .*sysctls",
+        cause="the server takes a sysctl without a value; it was forgotten",
+        right=GANGPLAN,
+        kind="MPIJob",
+        at=r"sysctls",
     ),
     Known(
         name="empty-choice",

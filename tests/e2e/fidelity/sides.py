@@ -211,7 +211,7 @@ class ControlPlane:
         if not first.accepted or not isinstance(metadata, dict) or not _plain(name):
             return first
         warnings = first.warnings
-        for pod in mpi_pods(body):
+        for pod in mpi_pods(self._send(body).object):  # as the operator reads it: 1000.0 is stored as 1000
             try:
                 warnings += self.client.create(pod, dry_run=True).warnings
             except ApiError as error:
