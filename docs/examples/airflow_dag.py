@@ -17,10 +17,10 @@ DIGEST = "2c1f8d75f1b40f3e2d3e0b5c9b4802040604b3c2d1aa99887766554433220011"
 CLIENT = f"registry.example.com/tools/kubectl@sha256:{DIGEST}"
 # Each run, whether it is created here (and not by an engine), and what it comes after.
 RUNS = {
-    "features": ("features-d795c843", False, ()),
-    "train": ("train-8372aa7e", True, ("features",)),
-    "evaluate": ("evaluate-ae63a23c", True, ("train", "features")),
-    "register": ("register-39d61ca7", True, ("evaluate",)),
+    "features": ("features-4202e99d", False, ()),
+    "train": ("train-256d1e72", True, ("features",)),
+    "evaluate": ("evaluate-126082e0", True, ("train", "features")),
+    "register": ("register-e6a6a324", True, ("evaluate",)),
 }
 LABELS = {
     "app.kubernetes.io/managed-by": "gangplan",
