@@ -176,8 +176,9 @@ def mpi_pods(body: Object) -> list[Object]:
             pod.pop("overhead", None)  # the operator writes Go's structure, whose empty mappings are left out
         # The account is an object of its own, which an edit may misname; no Job has checked the name's form.
         account = str(pod.get("serviceAccountName") or "default")
+        has_form = _ACCOUNT.fullmatch(account) and len(account) < 254
         pod |= {
-            "serviceAccountName": "default" if _ACCOUNT.fullmatch(account) else account,
+            "serviceAccountName": "default" if has_form else account,
             "volumes": [*(volumes if isinstance(volumes, list) else ()), *more],
         }
         pod |= {"restartPolicy": one.get("restartPolicy") or "Never", "hostname": host, "subdomain": name}

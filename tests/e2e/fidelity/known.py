@@ -102,6 +102,15 @@ KNOWN: tuple[Known, ...] = (
         kind="LimitRange",
     ),
     Known(
+        name="request-with-spaces",
+        refuses=GANGPLAN,
+        says=r"is the text ' |is the text '[^']* '; expected: a quantity",
+        cause="the server trims spaces around an amount of a pod; nobody means them",
+        right=GANGPLAN,
+        kind="MPIJob",
+        at=r"resources\.(?:requests|limits)",
+    ),
+    Known(
         name="quota-with-spaces",
         refuses=GANGPLAN,
         says=r"is the text ' |is the text '[^']* '; expected: a quantity",
@@ -244,7 +253,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         name="waits-for-itself",
         refuses=GANGPLAN,
-        says=r"'(\w+)' is no replicated job before '\1'",
+        says=r"'(\w+)' is not a replicated job before '\1'",
         cause="JobSet's webhook lets a replicated job depend on itself, which then never starts",
         right=GANGPLAN,
         kind="TrainingRuntime",
