@@ -205,7 +205,7 @@ FILES: dict[str, tuple[dict[str, str | bytes], list[tuple[str, str]]]] = {
         {"specs/nlp/second.yaml": workspaces.SPEC + "name: filings\n"},
         [("specs/nlp/second.yaml:9:7", "job-name-twice")],
     ),
-    "a folder that is no cluster": (
+    "a folder that is not a cluster": (
         {"overlays/notes/README.md": ""},
         [("overlays/notes/cluster.yaml", "file-unreadable")],
     ),

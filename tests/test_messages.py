@@ -153,7 +153,7 @@ def test_a_cluster_without_fips_is_reported_once(root: Path) -> None:
 @pytest.mark.parametrize("command", [("cluster",), ("schema",), ("gitops",)])
 def test_a_bare_command_shows_its_help(command: tuple[str, ...]) -> None:
     outcome = gangplan(*command)
-    assert outcome.code == Exit.INPUT  # nothing was checked, which is no success
+    assert outcome.code == Exit.INPUT  # nothing was checked, which is not a success
     assert outcome.err.startswith(f"Usage: {' '.join(('gangplan', *command))} ")
     assert "\\n" not in outcome.err
     assert "Commands:" in outcome.err

@@ -30,7 +30,7 @@ def test_quantities_are_canonical_texts(workspace: Path) -> None:
         if body["kind"] == "ConfigMap":
             continue
         for where, amount in amounts(body.get("spec", {}), "spec"):
-            assert isinstance(amount, str), f"{body['kind']} {where}: {amount!r} is no text"
+            assert isinstance(amount, str), f"{body['kind']} {where}: {amount!r} is not text"
             assert parse_quantity(amount).canonical() == amount, f"{body['kind']} {where}"
 
 

@@ -59,7 +59,9 @@ def check_object_consistency(body: Body, others: Sequence[Body], versions: Schem
 def _check_batch_object_name(body: Body) -> FoundProblems:
     name, longest = str(body["metadata"].get("name", "")), LONGEST[body["kind"]]
     if name and (len(name) > longest or not is_subdomain(name)):
-        message = f"'{name}' is no name of a {body['kind']}: at most {longest} of a-z, 0-9, '-' and '.'"
+        message = (
+            f"'{name}' is not a valid name of a {body['kind']}: at most {longest} of a-z, 0-9, '-' and '.'"
+        )
         yield report_invalid(("metadata", "name"), message)
 
 

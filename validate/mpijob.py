@@ -66,7 +66,7 @@ def _check_mpijob_host_names(body: Body, worker: Replicas | None) -> FoundProble
     last = max((worker.stated or 0) if worker else 0, 1) - 1
     for host in (f"{name}-worker-{last}", f"{name}-launcher"):
         if not is_dns_1035_label(host):
-            message = f"a pod would be called '{host}', which is no DNS label of at most 63 characters"
+            message = f"a pod would be called '{host}', which is not a DNS label of at most 63 characters"
             yield _report_refused_mpijob(("metadata", "name"), message, "Shorten the job's name.")
             return
 
@@ -85,14 +85,14 @@ def _check_mpijob_slots_and_launcher_policy(spec: Body) -> FoundProblems:
 def _check_mpijob_run_policy(policy: Body) -> FoundProblems:
     clean = policy.get("cleanPodPolicy", "None")
     if clean not in CLEANING:
-        message = f"'{clean}' is no cleanPodPolicy: {', '.join(CLEANING)}"
+        message = f"'{clean}' is not a cleanPodPolicy: {', '.join(CLEANING)}"
         yield _report_refused_mpijob((*POLICY, "cleanPodPolicy"), message)
     for name in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         if policy.get(name, 0) < 0:
             yield _report_refused_mpijob((*POLICY, name), f"{name} must not be negative")
     manager = policy.get("managedBy")
     if manager is not None and manager not in MANAGERS:
-        message = f"'{manager}' is no manager of MPIJobs: {' or '.join(MANAGERS)}"
+        message = f"'{manager}' is not a manager of MPIJobs: {' or '.join(MANAGERS)}"
         yield _report_refused_mpijob((*POLICY, "managedBy"), message, "Remove managedBy.")
 
 
@@ -107,7 +107,7 @@ def _check_mpijob_replica_spec(one: Replicas) -> FoundProblems:
         yield _report_refused_mpijob((*one.path, "replicas"), "Worker needs at least 1 replica", help)
     restart = one.spec.get("restartPolicy", "Never")
     if restart not in RESTARTS:
-        message = f"'{restart}' is no restartPolicy of these pods: {' or '.join(RESTARTS)}"
+        message = f"'{restart}' is not a restartPolicy of these pods: {' or '.join(RESTARTS)}"
         yield _report_refused_mpijob((*one.path, "restartPolicy"), message)
     spec = one.template.get("spec") or {}
     if not spec.get("containers"):

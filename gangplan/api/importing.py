@@ -18,7 +18,7 @@ def import_job_from_python_value(
 ) -> Batch:
     """Import one job of a kind (those of `gangplan import`), and compare it with its runs.
 
-    Raises TypeError if the source is no mapping, UserError for an unknown kind or team, and if the source
+    Raises TypeError if the source is not a mapping, UserError for an unknown kind or team, and if the source
     cannot be imported or is not exactly one job.
     """
     if not isinstance(source, Mapping):

@@ -73,7 +73,7 @@ class TrainingJob:
         if document is None or not isinstance(document.value, dict):
             first = findings[0] if document is None else parse_spec_document(Format, document)[1][0]
             place = "" if first.where.file == "job" else f"{first.where}: "
-            raise UserError(f"{place}this is no job: {first.message}", first.help or None)
+            raise UserError(f"{place}this is not a job: {first.message}", first.help or None)
         job = cls()
         fields = _keep_numbers_as_written(document, (), document.value)
         job._values = {name: value for name, value in fields.items() if name not in _HEAD}

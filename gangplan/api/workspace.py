@@ -148,7 +148,7 @@ class Workspace:
 
         Kinds are those of `gangplan import` whose source is one object, so not azureml, slurm and pbs.
         `image` names one of the catalog, and `command` is what ranks run where the source does not say it.
-        Raises UserError if the source cannot be imported, TypeError if it is no dict.
+        Raises UserError if the source cannot be imported, TypeError if it is not a dict.
         """
         from gangplan.api.importing import import_job_from_python_value  # few programs import
 
@@ -181,7 +181,7 @@ class Workspace:
     def _file(self, file: str | os.PathLike[str]) -> str:
         """Return a file by its path in the workspace; other paths are relative to the current folder."""
         if not isinstance(file, (str, os.PathLike)):
-            raise TypeError(f"{file!r} is no path; name each file on its own, as in validate(*files)")
+            raise TypeError(f"{file!r} is not a path; name each file on its own, as in validate(*files)")
         inside = os.path.abspath(self.root / file)
         path = Path(inside if os.path.lexists(inside) else os.path.abspath(file))
         if not path.is_relative_to(self.root):
@@ -259,7 +259,7 @@ def _convert_to_name_tuple(what: str, given: str | Sequence[str]) -> tuple[str, 
     names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{what}: {name!r} is no name; write a text")
+            raise TypeError(f"{what}: {name!r} is not a name; write a text")
     return names
 
 

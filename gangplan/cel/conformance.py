@@ -203,7 +203,7 @@ def _describe_malformed_cel_conformance_file(data: object) -> str:
         return 'it names no version; wanted is "kubernetes": "1.34"'
     for key in ("variables", "declare"):
         if not isinstance(data.get(key, {}), dict):
-            return f"{key} is no object of names and {'values' if key == 'variables' else 'types'}"
+            return f"{key} is not an object of names and {'values' if key == 'variables' else 'types'}"
     cases = data.get("cases")
     if not isinstance(cases, list) or not cases:
         return 'it has no cases; wanted is "cases": [{"expr": "1 + 1", "outcome": "value", "value": 2}]'

@@ -131,7 +131,7 @@ def cel_runtime_type_of(value: object) -> Type:
         return value.cel_type
     if isinstance(value, Mapping):
         return _KINDS[dict]
-    raise TypeError(f"{type(value).__name__} is no CEL value")
+    raise TypeError(f"{type(value).__name__} is not a CEL value")
 
 
 # Go's %T of the values of cel-go 0.26, which appears in a few messages.

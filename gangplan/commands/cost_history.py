@@ -41,7 +41,7 @@ def print_cost_history(
     """Print which runs the branch had since a day, what they cost at most, and what they cost for the hours
     that were measured.
 
-    Raises UserError for invalid flags, for a file that is no export, and if there are no runs.
+    Raises UserError for invalid flags, for a file that is not an export, and if there are no runs.
     """
     name, equals, file = format.partition("=")
     if name not in _FORMATS:

@@ -94,7 +94,7 @@ def run_clone_command(
     format = find_file_format(path, document)
     if format not in (*_SPECS, "template"):
         kind = "image" if format == "catalog" else format
-        raise UserError(f"{path} is no spec", f"Write another one: gangplan new {kind} {name}.")
+        raise UserError(f"{path} is not a spec", f"Write another one: gangplan new {kind} {name}.")
     check_name("job", name)
     target = f"{path.rpartition('/')[0]}/{name}.yaml"
     if os.path.lexists(root / target):
@@ -145,7 +145,7 @@ def _read_document_of_file_argument(root: Path, path: str) -> tuple[bytes, Docum
     find_file_format(path, None)  # other files are not YAML of ours: there is nothing to correct
     data = read_fixable(root, path)
     if data is None:
-        raise UserError(f"{path} is no plain file", "Replace it with one.")
+        raise UserError(f"{path} is not a plain file", "Replace it with one.")
     document, findings = load_document(data, path)
     if document is None or not isinstance(document.value, dict):
         print_findings_to_stderr(findings)

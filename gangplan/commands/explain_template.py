@@ -20,7 +20,9 @@ def print_explain_page_of_template(word: str, label: str, workspace: Path | None
     Raises UserError.
     """
     if word != "template":
-        raise UserError(f"'{word} {label}' is no page", f"Did you mean: gangplan explain template {label}?")
+        raise UserError(
+            f"'{word} {label}' is not a page", f"Did you mean: gangplan explain template {label}?"
+        )
     loaded = load_workspace(locate_workspace_root(workspace))
     templates = loaded.templates or TemplateSet()
     here = Path.cwd().resolve()

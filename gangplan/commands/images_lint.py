@@ -90,7 +90,7 @@ def _read_containerfile_of_argument(path: Path) -> str:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}", "Check its permissions.") from error
     if len(data) > MOST_BYTES:
-        raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB", "This is no Containerfile.")
+        raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB", "This is not a Containerfile.")
     return data.decode("utf-8", "replace")
 
 

@@ -94,7 +94,7 @@ def check_init_folder_argument(root: Path, folder: Path) -> None:
             is_whole = all((root / one).is_dir() for one in ("specs", "overlays"))
             help = f"To add to a workspace: {_ADD}."
             if not is_whole:
-                help = "It alone is no workspace: move it away, or name another folder."
+                help = "It alone is not a workspace: move it away, or name another folder."
             raise UserError(f"nothing was written: {name} has {part}/ already", help)
     try:
         around = find_workspace_root_above(root.parent)

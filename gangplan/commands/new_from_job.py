@@ -37,14 +37,14 @@ def find_spec_path_of_job_argument(root: Path, job: str) -> str:
         top, *rest = path.split("/")
         if top == SPECS and len(rest) > 1 and rest[-1] != "team.yaml" and (root / path).is_file():
             return path
-    raise UserError(f"{job} is no spec of a job", "Name a file below specs/<team>/ with --from.")
+    raise UserError(f"{job} is not a spec of a job", "Name a file below specs/<team>/ with --from.")
 
 
 def read_spec_of_job_argument(root: Path, source: str) -> bytes:
     """Return the content of a job's spec. Raises UserError."""
     data = read_fixable(root, source)
     if data is None:
-        raise UserError(f"{source} is no plain file", "Name the spec of a job.")
+        raise UserError(f"{source} is not a plain file", "Name the spec of a job.")
     return data
 
 

@@ -109,4 +109,4 @@ def ask_for_sweep_on_terminal(
 
 def _check_trial_count(answer: str) -> None:
     if not answer.isdecimal() or len(answer) > len(str(_MOST)) or not 1 <= int(answer) <= _MOST:
-        raise UserError(f"'{answer}' is no number of trials", f"Write a whole number from 1 to {_MOST}.")
+        raise UserError(f"'{answer}' is not a number of trials", f"Write a whole number from 1 to {_MOST}.")

@@ -57,7 +57,7 @@ def _parse_at_flag(text: str | None) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise UserError(f"'{text}' is no time", "Write --at 2026-01-15T04:05Z.") from None
+        raise UserError(f"'{text}' is not a time", "Write --at 2026-01-15T04:05Z.") from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
 
 

@@ -120,7 +120,7 @@ CAUSES = (
     KnownCause(
         "program-not-executable",
         "its program cannot be executed",
-        "The file is there, and is no program: the x permission, the first line (#!) or the line ends are wrong.",
+        "The file is there, and is not a program: the x permission, the first line (#!) or the line ends are wrong.",
         (
             "Start it by its interpreter (python train.py), or set the permission in the image (chmod +x).",
             "Save scripts with Unix line ends: #!/bin/sh and CR do not go together.",

@@ -59,5 +59,5 @@ def _locate_text_replaced_by_fix(text: str, starts: list[int], fix: Fix) -> tupl
     first = starts[fix.line - 1] + fix.column - 1
     last = starts[fix.end_line - 1] + fix.end_column - 1
     if not 0 <= first <= last <= len(text):
-        raise InternalError(f"{fix.file}:{fix.line}:{fix.column} is no stretch of text")
+        raise InternalError(f"{fix.file}:{fix.line}:{fix.column} is not a stretch of text")
     return first, last

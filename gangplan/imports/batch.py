@@ -186,7 +186,7 @@ def _list_source_miscounts(kind: SourceKind, account: Account) -> list[Finding]:
     return [
         blanks.get(one.where)
         or Finding(
-            IMPORT_SOURCE, one.where, f"{one.name}: {one.value!r} is no whole number of at least 0", help
+            IMPORT_SOURCE, one.where, f"{one.name}: {one.value!r} is not a whole number of at least 0", help
         )
         for one in account.miscounts
     ]

@@ -63,7 +63,9 @@ def _map_resource_amount(
     """Map an amount; if request and limit differ, the limit counts, as a program may use that much."""
     if value is None:
         for node in nodes:
-            draft.ask(node, f"'{node.text()}' is no amount that a spec can state", f"Write {path}: yourself.")
+            draft.ask(
+                node, f"'{node.text()}' is not an amount that a spec can state", f"Write {path}: yourself."
+            )
         return
     first, *others = nodes
     if draft.put(path, value, first):

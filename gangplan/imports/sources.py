@@ -131,7 +131,7 @@ def read_importable_objects_from_files(
 
 
 def _explain_blank_in_braces(wrong: Finding, text: str) -> Finding:
-    """Return the finding about a line that is no YAML, or one about the blank in braces that it has."""
+    """Return the finding about a line that is not YAML, or one about the blank in braces that it has."""
     lines = text.splitlines()
     line = lines[wrong.where.line - 1] if 0 < wrong.where.line <= len(lines) else ""
     found = _NAMED.search(line)

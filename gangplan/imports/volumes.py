@@ -67,7 +67,7 @@ def _map_volume_mount(draft: SpecDraft, mount: SourceMount) -> None:
         draft.host_paths.append(mount)  # only the platform can give a folder of the node (platform.py)
         return
     if not path.startswith("/") or path == "/" or ":" in path:
-        draft.ask(node, f"'{mount.path}' is no folder that a run can mount", "Choose another one.")
+        draft.ask(node, f"'{mount.path}' is not a folder that a run can mount", "Choose another one.")
         return
     if taken := next(
         (why for folder, why in TAKEN_FOLDERS.items() if path == folder or path.startswith(f"{folder}/")), ""

@@ -77,7 +77,7 @@ def read_cluster_snapshot(path: Path) -> Snapshot:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}", _HELP) from None
     if not isinstance(body, dict) or body.get("kind") != KIND:
-        raise UserError(f"{path} is no snapshot of a cluster", _HELP)
+        raise UserError(f"{path} is not a snapshot of a cluster", _HELP)
     shapes = {"cluster": str, "observed": str}
     lists = ("nodes", "runtimeClasses", "unseen", "items")
     for name in _FIELDS:

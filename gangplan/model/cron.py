@@ -74,7 +74,7 @@ def parse_cron(text: str) -> Cron:
         message = "@every counts from when the schedule reached the cluster, which Git does not know"
         raise CronError(message, "Write the minutes and hours: '*/30 * * * *' starts each half hour.")
     if text.startswith("@") and text not in _DESCRIPTORS:
-        raise CronError(f"'{text}' is no descriptor", f"Known: {', '.join(_DESCRIPTORS)}.")
+        raise CronError(f"'{text}' is not a descriptor", f"Known: {', '.join(_DESCRIPTORS)}.")
     words = _DESCRIPTORS.get(text, text).split()
     if len(words) != len(_FIELDS):
         message = f"cron has five fields (minute hour day month weekday), and this has {len(words)}"
@@ -130,7 +130,9 @@ def _parse_cron_number(word: str, name: str, part: str) -> int:
     if word.lower() in names:
         return names.index(word.lower()) + (1 if name == "month" else 0)
     if not _NUMBER.fullmatch(word):
-        raise CronError(f"'{word}' in '{part}' is no number" + (f" and no {name}" if names else ""))
+        raise CronError(
+            f"'{word}' in '{part}' is " + (f"neither a number nor a {name}" if names else "not a number")
+        )
     return int(word)
 
 

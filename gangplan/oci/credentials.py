@@ -133,7 +133,7 @@ def _ask_registry_credential_helper(
     if not isinstance(helper, str) or not helper:
         return None
     if not _HELPER.fullmatch(helper):
-        raise ToolError(f"'{helper[:60]}' is no name of a credential helper")
+        raise ToolError(f"'{helper[:60]}' is not the name of a credential helper")
     program = f"docker-credential-{helper}"
     # A helper may need any variable that its owner set, such as cloud profiles or the address of a keychain.
     done = run_program(

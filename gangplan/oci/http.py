@@ -108,7 +108,7 @@ def _follow_redirects(
         old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
         if new.scheme not in ("http", "https") or not new.hostname:
             raise ToolError(
-                f"{_strip_url_secrets(began)} leads to {_strip_url_secrets(target)}, which is no address"
+                f"{_strip_url_secrets(began)} leads to {_strip_url_secrets(target)}, which is not an address"
             )
         if old.scheme == "https" and new.scheme == "http":
             raise ToolError(
@@ -143,7 +143,7 @@ def _send_single_request(
     except (OSError, http.client.HTTPException) as bad:
         raise _BrokenError(str(bad) or type(bad).__name__) from bad
     except UnicodeError:
-        raise ToolError(f"{_strip_url_secrets(url)} is no address") from None
+        raise ToolError(f"{_strip_url_secrets(url)} is not an address") from None
     finally:
         connection.close()
 

@@ -144,7 +144,7 @@ def _parse_manifest_config_and_layers(
 ) -> tuple[Descriptor, tuple[Descriptor, ...]]:
     layers = body.get("layers")
     if not isinstance(body.get("config"), dict) or not isinstance(layers, list):
-        raise ToolError(f"{what} is no image: it has no configuration and layers")
+        raise ToolError(f"{what} is not an image: it has no configuration and layers")
     if len(layers) > _MOST_ENTRIES:
         raise ToolError(f"{what} has {len(layers)} layers")
     config = _parse_oci_descriptor(body["config"], MOST_CONFIG, what)
@@ -155,7 +155,7 @@ def _parse_oci_descriptor(value: Any, most: int, what: str) -> Descriptor:
     facts = value if isinstance(value, dict) else {}
     digest, size = facts.get("digest"), facts.get("size")
     if not isinstance(digest, str) or not is_digest(digest):
-        raise ToolError(f"{what} names a piece by '{str(digest)[:80]}', which is no SHA-256 digest")
+        raise ToolError(f"{what} names a piece by '{str(digest)[:80]}', which is not a SHA-256 digest")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= most:
         raise ToolError(f"{what} has a piece of {str(size)[:40]} bytes; at most {most} are read")
     return Descriptor(digest, size, str(facts.get("mediaType", "")))
@@ -172,5 +172,5 @@ def parse_manifest_or_config_json(data: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise ToolError(f"{what} is no JSON object")
+        raise ToolError(f"{what} is not a JSON object")
     return value

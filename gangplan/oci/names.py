@@ -65,7 +65,7 @@ def parse_registry_image_reference(text: str) -> Reference:
     match = _REFERENCE.fullmatch(text)
     if match is None or not ("." in match["host"] or ":" in match["host"] or match["host"] == "localhost"):
         raise UserError(
-            f"'{text[:200]}' is no image with a registry",
+            f"'{text[:200]}' is not an image with a registry",
             "Write registry.example.com/team/image:tag, an image of the catalog, or oci:FOLDER.",
         )
     return Reference(match["host"], match["path"], match["tag"], match["digest"])

@@ -100,7 +100,7 @@ class RegistryClient:
                 "Serve it without TLS here, or name it by a host that is not loopback.",
             )
         if answer.status not in (200, 401):
-            raise ToolError(f"{reference.host} is no registry: it answers {answer.status} to /v2/")
+            raise ToolError(f"{reference.host} is not a registry: it answers {answer.status} to /v2/")
         self._pinged.add(reference.host)
 
     def _get(

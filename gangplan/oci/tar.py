@@ -118,7 +118,7 @@ def _parse_tar_number(field: bytes, what: str) -> int:
         return value if field[0] == 0x80 and value < 1 << 60 else 0
     text = field.strip(b" \0") or b"0"
     if not re.fullmatch(rb"[0-7]+", text):
-        raise ToolError(f"{what} is damaged: a size is no number")
+        raise ToolError(f"{what} is damaged: a size is not a number")
     return int(text, 8)
 
 

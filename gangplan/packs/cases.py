@@ -37,7 +37,7 @@ class CaseFile(Strict):
     message: str = Field("", description="What a refusal must say, or a part of it; deny cases need it.")
     matches: bool = Field(
         True,
-        description="False: an object that no rule of the policy names is no mistake of the case.",
+        description="False: an object that no rule of the policy names is not a mistake of the case.",
         examples=[False],
     )
 

@@ -116,7 +116,7 @@ def check_retired_runs(runs: EarlierRuns, clusters: Iterable[str], unit: RunPlan
     found = []
     for one in job.retired:
         if one.rpartition("-")[0] != job.name:
-            message = f"{one} is no run of this job: its runs are called {job.name}-<hash>"
+            message = f"{one} is not a run of this job: its runs are called {job.name}-<hash>"
             found.append(Finding(RETIRED_UNKNOWN, where, message, "Remove it from the list."))
         elif one == name and not any(_is_superseded(runs, cluster, unit, one) for cluster in clusters):
             message = f"{one} is the run that this spec describes, so it is not over for Git"

@@ -261,7 +261,7 @@ def _render_files_made_from_line(
     if name == CATALOG:
         return render_run_files_with_line_origins(workspace, request)
     raise UserError(
-        f"{name} is no file that something is rendered from",
+        f"{name} is not a file that something is rendered from",
         "Name a line of a spec, team, cluster, catalog or waiver file, of a kustomization, or of rendered/.",
     )
 

@@ -70,7 +70,7 @@ def read_provenance_statements(file: Path) -> list[RenderStatement]:
     """
     try:
         if file.stat().st_size > _MOST_BYTES:
-            raise UserError(f"{file} is no statement: it has more than {_MOST_BYTES >> 20} MiB")
+            raise UserError(f"{file} is not a statement: it has more than {_MOST_BYTES >> 20} MiB")
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failed:
         raise build_unreadable_file_error(file, failed, "Name a file of gangplan provenance.") from None
@@ -119,7 +119,9 @@ def _parse_provenance_statement(file: Path, document: Any) -> RenderStatement:
             {str(name): str(version) for name, version in versions.items()},
         )
     except (KeyError, TypeError, AttributeError):
-        raise UserError(f"{file} is no in-toto Statement v1", "Name a file of gangplan provenance.") from None
+        raise UserError(
+            f"{file} is not an in-toto Statement v1", "Name a file of gangplan provenance."
+        ) from None
 
 
 def _read_resource_digests(described: list[Any]) -> dict[str, str]:

@@ -98,7 +98,7 @@ def render_diagnosis_text(
         )
         lines += [f"nothing wrong: {names}", ""]
     if skipped:
-        lines += [f"not read, because it is no text: {', '.join(skipped)}", ""]
+        lines += [f"not read, because it is not text: {', '.join(skipped)}", ""]
     if broken:
         lines += [*(f"not read: {one}" for one in broken), ""]
     return "\n".join(escape_own_line(line) for line in lines[:-1]) + "\n"

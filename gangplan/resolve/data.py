@@ -210,7 +210,7 @@ def _add_s3_env_of_connection(
     """
     where = context.where(*asked.path, key=asked.is_key)
     if connection.type != "s3" or connection.endpoint is None or connection.secret is None:
-        lacks = "is no S3 connection" if connection.type != "s3" else "states no endpoint and secret"
+        lacks = "is not an S3 connection" if connection.type != "s3" else "states no endpoint and secret"
         context.report(
             CONNECTION_NOT_ADDRESSED,
             where,

@@ -107,7 +107,7 @@ def _list_digests_in_image_scan(report: dict[str, Any]) -> Iterator[Scan]:
 def _read_image_scan_field(whole: Any, name: str, form: type[_Form]) -> _Form:
     """Return a field of a part of a report; empty if it is omitted. Raises TypeError for another type."""
     if not isinstance(whole, dict):
-        raise TypeError(f"what should have {name} is no object")
+        raise TypeError(f"what should have {name} is not an object")
     found = whole.get(name)
     if found is not None and not isinstance(found, form):
         raise TypeError(f"{name} has another form")

@@ -160,7 +160,7 @@ def _is_fetch_step_source_a_bucket(context: JobResolution, index: int, source: s
     identity = resolve_run_identity(context)
     keys = connection.secret or (identity is not None and identity.provider == "aws")
     if connection.type != "s3" or not keys:
-        lacks = "is no S3 connection" if connection.type != "s3" else "has no secret with keys"
+        lacks = "is not an S3 connection" if connection.type != "s3" else "has no secret with keys"
         help = "Mount it as a folder under data instead, or fetch it with a command of your own."
         context.report(CONNECTION_NOT_ADDRESSED, where, f"'{name}' {lacks}: nothing fetches from it", help)
         return False
@@ -186,7 +186,7 @@ def _is_step_folder_shared_with_workers(
     help = f"Write a folder below {shared[0]}." if shared else "Mount a claim with ReadWriteMany under data."
     best = max(holding, key=lambda one: len(one.path), default=None)
     if best is None or not best.claim:
-        what = f"is in '{best.name}', which is no claim" if best else "is in no claim that the run mounts"
+        what = f"is in '{best.name}', which is not a claim" if best else "is in no claim that the run mounts"
         message = f"{folder} {what}: what is fetched there would end with the step's pod"
     elif best.read_only:
         message = f"{folder} is in claim '{best.claim}', which is mounted read-only"

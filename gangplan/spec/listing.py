@@ -181,7 +181,7 @@ def _check_for_spec_among_mounted_files(root: Path, folder: str) -> list[Finding
         inside = Path(parent).relative_to(root).as_posix()
         for name in sorted(files):
             if _is_yaml(name) and _has_spec_file_format(root / inside / name):
-                message = f"the file is in a folder {FILES_FOLDER}/, which holds what specs mount: it is no spec there"
+                message = f"the file is in a folder {FILES_FOLDER}/, which holds what specs mount: it is not a spec there"
                 help = f"Move it out of {folder}/, or remove it."
                 found.append(Finding(SPEC_FILE_NAME, Location(f"{inside}/{name}"), message, help))
     return found

@@ -106,7 +106,7 @@ def build_new_workspace_files(answers: WorkspaceAnswers) -> dict[str, str]:
 def _read_starter_program() -> str:
     """Return the program of the first job, which the image named by it would contain.
 
-    It is no template; its file ends with .j2 so that no tool takes it for a module of gangplan.
+    It is not a template; its file ends with .j2 so that no tool takes it for a module of gangplan.
     """
     return (TEMPLATES_FOLDER / "workspace/allreduce.py.j2").read_text(encoding="utf-8")
 

@@ -33,7 +33,7 @@ def find_file_format(file: str, document: Document | None) -> str:
                 return "template" if kind == "JobTemplate" or file.startswith("jobtemplates/") else "spec"
             return "sweep" if name == "spec" and kind == "Sweep" else name
     raise UserError(
-        f"{file} is no file that gangplan reads",
+        f"{file} is not a file that gangplan reads",
         "Name a spec, team.yaml, cluster.yaml, the catalog or a template.",
     )
 

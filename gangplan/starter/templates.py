@@ -52,7 +52,7 @@ def render_new_template_text(job: bytes, file: str, parameters: Mapping[str, str
         raise UserError(f"{file} cannot be read", f"gangplan validate {file} says why.")
     fields = document.value
     if fields.get("kind") != "TrainingJob" or "template" in fields:
-        why = "is made from a template" if "template" in fields else "is no job"
+        why = "is made from a template" if "template" in fields else "is not a job"
         raise UserError(f"{file} {why}", "Name the spec of a job that is written out.")
     of_field = {
         name for name in parameters if _is_new_template_parameter_a_field(name, parameters[name], document)
@@ -101,7 +101,7 @@ def _is_new_template_parameter_a_field(name: str, default: str, document: Docume
         or isinstance(document.value.get(name), dict | list)
     ):
         why = NOT_IN_JOB_TEMPLATE.get(name, "Name a field with one value, or a flag of the command.")
-        raise UserError(f"--parameter {name} is no parameter of a template", why)
+        raise UserError(f"--parameter {name} is not a parameter of a template", why)
     if name in document.value:
         return True
     known = {field.alias or key for key, field in TrainingJob.model_fields.items()}

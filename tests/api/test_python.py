@@ -118,10 +118,10 @@ def test_jobs_are_the_files_that_validate_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"image: \xff\n", "specs/nlp/bad.yaml:1:8: this is no job: "),
-        (b"a: b: c\n", "specs/nlp/bad.yaml:1:5: this is no job: "),
-        (b"", "specs/nlp/bad.yaml:1:1: this is no job: "),
-        (b"[]\n", "specs/nlp/bad.yaml:1:1: this is no job: "),
+        (b"image: \xff\n", "specs/nlp/bad.yaml:1:8: this is not a job: "),
+        (b"a: b: c\n", "specs/nlp/bad.yaml:1:5: this is not a job: "),
+        (b"", "specs/nlp/bad.yaml:1:1: this is not a job: "),
+        (b"[]\n", "specs/nlp/bad.yaml:1:1: this is not a job: "),
     ],
 )
 def test_an_unreadable_job_is_named(data: bytes, said: str, root: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_file_read_is_the_same_file() -> None:
 
 @pytest.mark.parametrize("text", ["", "[1]", "a: [", "a: 1\n---\nb: 2\n", "\0", "just words", "a: \ud800"])
 def test_texts_that_are_no_job_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match="this is no job"):
+    with pytest.raises(UserError, match="this is not a job"):
         TrainingJob.from_yaml(text)
 
 
@@ -331,16 +331,16 @@ def test_members_of_enums_are_written_as_their_values() -> None:
 
 def test_arguments_of_the_wrong_type_are_named(root: Path) -> None:
     workspace: Any = Workspace(root)
-    with pytest.raises(TypeError, match=r"\['a.yaml'\] is no path; name each file on its own"):
+    with pytest.raises(TypeError, match=r"\['a.yaml'\] is not a path; name each file on its own"):
         workspace.validate(["a.yaml"])
     with pytest.raises(TypeError, match=r"today is .*; write a text, such as '"):
         workspace.validate(today=datetime.date(2026, 12, 31))
     for call in (workspace.validate, workspace.plan, workspace.render):
-        with pytest.raises(TypeError, match="clusters: 3 is no name; write a text"):
+        with pytest.raises(TypeError, match="clusters: 3 is not a name; write a text"):
             call(clusters=["lab", 3])
-        with pytest.raises(TypeError, match="teams: None is no name"):
+        with pytest.raises(TypeError, match="teams: None is not a name"):
             call(teams=None)
-    with pytest.raises(TypeError, match="team and name: None is no name"):
+    with pytest.raises(TypeError, match="team and name: None is not a name"):
         workspace.draft("nlp", None, TrainingJob(**GOOD))
 
 

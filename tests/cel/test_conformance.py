@@ -110,8 +110,8 @@ CASE = {"expr": "1", "outcome": "value"}
         ({"kubernetes": "1.34", "cases": {}}, "it has no cases"),
         ({"kubernetes": "1.34", "cases": [CASE, 1]}, "case 2 lacks expr or outcome"),
         ({"kubernetes": "1.34", "cases": [{"expr": 1, "outcome": "value"}]}, "case 1 lacks"),
-        ({"kubernetes": "1.34", "variables": [], "cases": [CASE]}, "variables is no object"),
-        ({"kubernetes": "1.34", "declare": "x", "cases": [CASE]}, "declare is no object"),
+        ({"kubernetes": "1.34", "variables": [], "cases": [CASE]}, "variables is not an object"),
+        ({"kubernetes": "1.34", "declare": "x", "cases": [CASE]}, "declare is not an object"),
         ({"kubernetes": "1.34", "declare": {"x": "nope("}, "cases": [CASE]}, "not a type: "),
     ],
 )

@@ -382,7 +382,7 @@ def test_a_configuration_that_is_written_as_a_here_document_is_read() -> None:
 
 def test_files_to_check_are_found_or_the_command_fails(tmp_path: Path) -> None:
     root = stock(tmp_path / "workspace")
-    assert gangplan("images", "lint", "-C", root).code == Exit.INPUT, "nothing checked is no success"
+    assert gangplan("images", "lint", "-C", root).code == Exit.INPUT, "nothing checked is not a success"
     assert gangplan("images", "lint", root / "no", "-C", root).code == Exit.INPUT
     path = tmp_path / "Dockerfile.gpu"
     path.write_text(f"FROM debian{DIGEST}\nUSER 1000\n")

@@ -141,7 +141,7 @@ def test_binary_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "core").write_bytes(bytes(range(256)) * 100)
     (tmp_path / "a.log").write_text("all is well\n")
     outcome = gangplan("diagnose", tmp_path)
-    assert "not read, because it is no text" in outcome.out
+    assert "not read, because it is not text" in outcome.out
     # Sometimes Open MPI 5 writes a zero byte.
     assert log_of(b"There are not enough slots available in the system to satisfy the 64\0\n").sightings
 

@@ -156,10 +156,10 @@ def test_other_files_are_edited_too(root: Path, file: str, flag: str, line: str)
 
 def test_unknown_missing_and_linked_files_are_refused(root: Path) -> None:
     write(root, {"notes.yaml": "a: 1\n"})
-    assert "no file that gangplan reads" in edit(root, "--set", "a=2", file="notes.yaml")[1]
+    assert "not a file that gangplan reads" in edit(root, "--set", "a=2", file="notes.yaml")[1]
     write(root, {"README.md": "# Jobs\n\n- `a`: b\n"})
     told = edit(root, "--set", "a=2", file="README.md")[1]
-    assert told.startswith("fatal: README.md is no file that gangplan reads\n")
+    assert told.startswith("fatal: README.md is not a file that gangplan reads\n")
     outcome = gangplan("edit", "specs/nlp/none.yaml", "--set", "a=2", "-C", root)
     assert (outcome.code, "there is no file" in outcome.err) == (Exit.INPUT, True)
     near = gangplan("edit", FILE.replace(".yaml", "s.yaml"), "--set", "a=2", "-C", root)
@@ -167,7 +167,7 @@ def test_unknown_missing_and_linked_files_are_refused(root: Path) -> None:
     link = root / "specs/nlp/link.yaml"
     link.symlink_to(root / FILE)
     outcome = gangplan("edit", "specs/nlp/link.yaml", "--set", "workers=2", "-C", root)
-    assert (outcome.code, "no plain file" in outcome.err) == (Exit.INPUT, True)
+    assert (outcome.code, "not a plain file" in outcome.err) == (Exit.INPUT, True)
 
 
 # clone

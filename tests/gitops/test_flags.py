@@ -77,7 +77,7 @@ CASES: list[tuple[tuple[str, ...], str, tuple[str, ...], dict[str, str]]] = [
      {"actions/cache=main": "does not pin an action", f"actions/cash={'1' * 40}": "does not pin an action"}),
     (("github",), "--schedules", ("*/15 * * * *", "7,37 2 1-15 * MON-FRI"),
      {"*/15 * * *": "it has no five fields of numbers and names", "@hourly": "it has no five fields", "@every 1h": "no five",
-      "61 * * * *": "'61' is not a minute from 0 to 59", "* * * * *\nx": "it has no five fields", "0 0 * * L": "is no number"}),
+      "61 * * * *": "'61' is not a minute from 0 to 59", "* * * * *\nx": "it has no five fields", "0 0 * * L": "is neither a number"}),
     (OWNERS, "--organisation", ("acme", "acme/ml"),
      {"@acme": "Write --organisation acme.", "": "Write --organisation acme.", "a b": "is not the name of an", "a/": "a."}),
     (OWNERS, "--owner", ("nlp=@acme/nlp", "platform=@acme/ml-ops @anna", "nlp=nlp@example.com", "nlp=@@developer"),

@@ -298,7 +298,7 @@ def test_labels_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     body = made.image(store) | {"config": store.blob(config) | {"mediaType": made.CONFIG}}
     folder = made.layout(tmp_path / "layout", store, body)
     done = gangplan("images", "inspect", f"oci:{folder}")
-    assert (done.code, "configuration is no JSON object" in done.err) == (3, True)
+    assert (done.code, "configuration is not a JSON object" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def header(name: bytes, size: bytes, kind: bytes = b"0") -> bytes:
     ("data", "says"),
     [
         (b"not a tar at all".ljust(1024, b"x"), "wrong checksum"),
-        (header(b"a", b"zzz"), "a size is no number"),
+        (header(b"a", b"zzz"), "a size is not a number"),
         (header(b"a", b"77777777777"), "ends in the middle"),
         (header(b"a", b"77777777777", b"x"), "has a header of"),
         (header(b"a", b"10", b"x") + b"99 a=b\n".ljust(512, b"\0"), "pax header cannot be read"),

@@ -245,7 +245,7 @@ def test_invalid_names_of_helpers_are_refused(tmp_path: Path, store: Store, home
     (home / "config.json").write_text(json.dumps({"credsStore": name}))
     with serve(store) as server:
         done = pin(workspace(tmp_path, server.host))
-    assert (done.code, "is no name of a credential helper" in done.err) == (3, True)
+    assert (done.code, "is not the name of a credential helper" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"auths": {"HOST": {"auth": "%%%"}}}'])
@@ -328,22 +328,22 @@ def test_unknown_images_and_clusters_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "media_type", "says"),
     [
-        (b"[]", "", "no JSON object"),
-        (b"{" * 3000, "", "no JSON object"),
+        (b"[]", "", "not a JSON object"),
+        (b"{" * 3000, "", "not a JSON object"),
         (b'{"manifests": {}}', OCI_INDEX, "lists nothing"),
         (b'{"manifests": [], "layers": []}', OCI_INDEX, "both an index and an image"),
         (
             b'{"config": {"digest": "sha256:../../x", "size": 1}, "layers": []}',
             DOCKER_MANIFEST,
-            "no SHA-256 digest",
+            "not a SHA-256 digest",
         ),
         (
             b'{"config": {"digest": "' + OLD.encode() + b'", "size": 1e99}, "layers": []}',
             DOCKER_MANIFEST,
             "bytes",
         ),
-        (b'{"layers": []}', DOCKER_MANIFEST, "no image"),
-        (b'{"manifests": [7]}', DOCKER_LIST, "no SHA-256 digest"),
+        (b'{"layers": []}', DOCKER_MANIFEST, "not an image"),
+        (b'{"manifests": [7]}', DOCKER_LIST, "not a SHA-256 digest"),
         (b'{"schemaVersion": 1}', SCHEMA_1_MANIFEST + "+prettyjws", "Docker's first format"),
         (b"x" * ((4 << 20) + 1), OCI_INDEX, "at most 4194304 are read"),
     ],
@@ -363,7 +363,7 @@ def test_endless_and_invalid_redirects_are_refused(store: Store) -> None:
             send_registry_request(f"{server.url}/v2/", most=100)
         assert len(store.asked) == 6
         store.moved = "ftp://example.com"
-        with pytest.raises(ToolError, match="no address"):
+        with pytest.raises(ToolError, match="not an address"):
             send_registry_request(f"{server.url}/v2/", most=100)
 
 
@@ -376,7 +376,7 @@ def test_a_token_service_without_encryption_is_refused(store: Store) -> None:
 def test_a_server_that_is_not_a_registry_is_reported(store: Store) -> None:
     with serve(store) as server:
         store.faults = [404]
-        with pytest.raises(ToolError, match="is no registry: it answers 404"):
+        with pytest.raises(ToolError, match="is not a registry: it answers 404"):
             RegistryClient({}).manifest(
                 parse_registry_image_reference(f"{server.host}/training/openmpi:5.0.8")
             )
@@ -476,4 +476,7 @@ def test_images_whose_registry_fails_alike_share_a_line(tmp_path: Path) -> None:
             .replace(OLD, f"sha256:{'1' * 64}")
         )
         done = pin(workspace(tmp_path, server.host, CATALOG + more))
-    assert (done.code, f"images 'openmpi', 'second': {server.host} is no registry" in done.err) == (3, True)
+    assert (done.code, f"images 'openmpi', 'second': {server.host} is not a registry" in done.err) == (
+        3,
+        True,
+    )

@@ -56,7 +56,7 @@ def test_a_count_that_is_none_is_refused_at_its_place(case: str, tmp_path: Path)
     batch = imported(tmp_path, kind, text)
     assert not batch.imported
     assert [(one.rule, one.message) for one in batch.findings] == [
-        (IMPORT_SOURCE, f"{start} is no whole number of at least 0") for start in wanted
+        (IMPORT_SOURCE, f"{start} is not a whole number of at least 0") for start in wanted
     ]
     assert all(one.where.line for one in batch.findings)
 

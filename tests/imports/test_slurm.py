@@ -357,7 +357,7 @@ def test_scripts_that_only_running_would_explain_are_refused_at_their_line(
     [
         (b"#!/bin/bash\n#SBATCH -N 1\n" + b"x" * (2 << 20), "larger than 1 MiB"),
         (b"#SBATCH -N 1\n\0\0", "bytes of zero"),
-        (b"#SBATCH -N 1\n\xff\xfe", "no text in UTF-8"),
+        (b"#SBATCH -N 1\n\xff\xfe", "not text in UTF-8"),
     ],
 )
 def test_files_that_are_no_script_are_refused(tmp_path: Path, data: bytes, what: str) -> None:

@@ -61,13 +61,13 @@ REFUSED = {
     "TZ=Europe/Berlin 0 2 * * *": ("a time zone has a field of its own", "timeZone"),
     "CRON_TZ=UTC 0 2 * * *": ("a time zone has a field of its own", "timeZone"),
     "@every 6h": ("@every counts from when the schedule reached the cluster", "*/30"),
-    "@nightly": ("'@nightly' is no descriptor", "@daily"),
+    "@nightly": ("'@nightly' is not a descriptor", "@daily"),
     "0 2 * *": ("five fields", "0 2 * * *"),
     "0 0 2 * * *": ("five fields", "0 2 * * *"),
     "0 2 * * 7": ("'7' is not a weekday from 0 to 6", "SUN"),
     "0 24 * * *": ("'24' is not a hour from 0 to 23", ""),
     "0 22-6 * * *": ("'22-6' begins after its end", "two ranges"),
-    "0 2 * * L": ("'L' in 'L' is no number and no weekday", ""),
+    "0 2 * * L": ("'L' in 'L' is neither a number nor a weekday", ""),
 }
 
 

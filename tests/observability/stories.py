@@ -142,7 +142,9 @@ def failures() -> list[Story]:
             (76, alert("GangplanRunsFailingRepeatedly"), {}),
         ),
         story("namespaces of nobody's are not ours", foreign, (20, "gangplan_run_failed", {})),
-        story("an attempt that is repeated is no failed run", retried, (30, alert("GangplanRunFailed"), {})),
+        story(
+            "an attempt that is repeated is not a failed run", retried, (30, alert("GangplanRunFailed"), {})
+        ),
         story(
             "a run that failed before anyone looked is old news", old, (70, alert("GangplanRunFailed"), {})
         ),

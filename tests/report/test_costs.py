@@ -93,7 +93,7 @@ def test_wrong_flags_are_refused_and_files_are_written(root: Path, tmp_path: Pat
     workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("workers: 4", "workers: four")})
     assert cost(root).code == Exit.INPUT
     (root / "specs/nlp/filings.yaml").unlink()
-    assert cost(root).code == Exit.INPUT, "nothing added up is no success"
+    assert cost(root).code == Exit.INPUT, "nothing added up is not a success"
 
 
 def item(cluster: str, team: str, cents: int | None, currency: str = "EUR") -> CostItem:

@@ -326,7 +326,7 @@ def test_init_refuses_an_existing_workspace(name: str, tmp_path: Path) -> None:
     outcome = gangplan("init", tmp_path, *ONE, "--keep")
     assert (outcome.code, sorted(os.listdir(tmp_path))) == (Exit.INPUT, [name])
     assert f"has {name}/ already" in outcome.err
-    assert "It alone is no workspace: move it away" in outcome.err
+    assert "It alone is not a workspace: move it away" in outcome.err
     for other in ("specs", "overlays"):
         (tmp_path / other).mkdir(exist_ok=True)
     assert "gangplan new job" in gangplan("init", tmp_path, *ONE).err

@@ -269,7 +269,7 @@ def test_a_team_a_cluster_and_a_waiver_are_written(root: Path) -> None:
         "--teams", "nlp={queue: gpu}", "--versions-gpu-operator", "25.10.0", "-C", root)  # fmt: skip
     assert (outcome.code, outcome.errors()) == (Exit.CLEAN, [])
     text = (root / "overlays/far/cluster.yaml").read_text()
-    assert '"1.34"' in text, "a version is no number"
+    assert '"1.34"' in text, "a version is not a number"
     assert "nodePools:\n  cpu: {count: 4, cpu: 30, memory: 120Gi}\n  h100:\n    count: 2\n" in text
     outcome = gangplan(
         "new", "waiver", "slots", "--rule", "slots-not-gpus", "--scope-team", "nlp",

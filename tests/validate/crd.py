@@ -125,7 +125,7 @@ def _walk_object(value: dict[str, Any], schema: Schema, path: str) -> Iterator[s
         elif isinstance(more, dict):
             yield from _walk(item, more, below)
         elif not schema.get(PRESERVE) and more is not True:
-            yield f"{below} is no field"
+            yield f"{below} is not a field"
 
 
 def _limits(value: Any, schema: Schema) -> Iterator[str]:

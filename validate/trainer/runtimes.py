@@ -162,7 +162,7 @@ def _check_jobset_replicated_job(
         yield report_invalid((*path, "dependsOn"), "the first replicated job cannot depend on another")
     for index, one in enumerate(entry.get("dependsOn") or ()):
         if one["name"] not in earlier:
-            message = f"'{one['name']}' is no replicated job before '{entry['name']}'"
+            message = f"'{one['name']}' is not a replicated job before '{entry['name']}'"
             yield report_invalid((*path, "dependsOn", index), message, "Put it before this one.")
     group = entry.get("groupName", "default")
     if not is_dns_1035_label(group):

@@ -171,7 +171,7 @@ def _add_azureml_pipeline_steps(
     for name, place in value.fields():
         step = place.value
         if not isinstance(step, dict):
-            found.findings.append(Finding(IMPORT_SOURCE, place.where, f"the step {name} is no job"))
+            found.findings.append(Finding(IMPORT_SOURCE, place.where, f"the step {name} is not a job"))
             continue
         own = account.part(("jobs", name))
         component = find_azureml_step_component(own.root(), found.known)

@@ -90,5 +90,5 @@ TOOLKIT_PARAMETERS: dict[str, str] = {
     "sagemaker_estimator_module": "it is about the SDK",
     "sagemaker_job_type": "it is about the SDK",
     "sagemaker_mpi_num_processes": "workers and slots say it",
-    "_tuning_objective_metric": "a run is no part of a search",
+    "_tuning_objective_metric": "a run is not part of a search",
 }

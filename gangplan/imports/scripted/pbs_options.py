@@ -130,7 +130,7 @@ def _account_for_pbs_attribute(value: str, node: SourceNode) -> None:
 def _record_pbs_array(value: str, wanted: WantedAllocation, node: SourceNode) -> None:
     numbers = parse_job_array_numbers(value)
     if numbers is None:
-        node.asked(f"'{value}' is no array of tasks")
+        node.asked(f"'{value}' is not an array of tasks")
     else:
         wanted.array, wanted.at_once = numbers, parse_job_array_limit(value, len(numbers))
         wanted.place("array", node)
@@ -154,7 +154,7 @@ def _record_pbs_resource(name: str, value: str, wanted: WantedAllocation, node: 
             value
         )
         if seconds is None:
-            node.asked(f"'{value}' is no time")
+            node.asked(f"'{value}' is not a time")
         else:
             wanted.setting("timeout", seconds, node)
     elif name in (
@@ -241,7 +241,7 @@ def _record_pbs_chunk_resource(name: str, value: str, wanted: WantedAllocation, 
         if count:
             wanted.say("memory", count, node, "memory")
         else:
-            node.asked(f"'{value}' is no amount of memory")
+            node.asked(f"'{value}' is not an amount of memory")
     elif name.startswith("scratch") and parse_batch_script_memory(value, "") is not None:
         wanted.say("scratch", parse_batch_script_memory(value, ""), node, "scratch")
     elif name in (

@@ -99,9 +99,9 @@ def _build_slurm_number_handler(name: str, to: str) -> Callable[[WantedAllocatio
     def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
         found = re.fullmatch(r"([0-9]{1,9})(?:-[0-9]+)?k?", value)
         if found is None:
-            node.asked(f"'{value}' is no number")
+            node.asked(f"'{value}' is not a number")
             wanted.questions.append(
-                (node, f"'{value}' is no number", "Correct the option, or fill it in: --set NAME=VALUE.")
+                (node, f"'{value}' is not a number", "Correct the option, or fill it in: --set NAME=VALUE.")
             )
         else:
             wanted.say(name, int(found[1]), node, to)
@@ -115,7 +115,7 @@ def _build_slurm_memory_handler(name: str) -> Callable[[WantedAllocation, str, S
         if count == 0 or value.upper() in ("MAX_MEM_PER_NODE", "ALL"):
             node.same("without memory a worker gets its share of the node")
         elif count is None:
-            node.asked(f"'{value}' is no amount of memory")
+            node.asked(f"'{value}' is not an amount of memory")
         else:
             wanted.say(name, count, node, "scratch" if name == "scratch" else "memory")
 
@@ -130,7 +130,7 @@ def _build_slurm_gpu_handler(name: str) -> Callable[[WantedAllocation, str, Sour
         if count and not count.isdigit():
             model, count = count, "1"
         if not count.isdigit() or len(count) > 6:
-            node.asked(f"'{value}' is no number of GPUs")
+            node.asked(f"'{value}' is not a number of GPUs")
             return
         wanted.say(name, int(count), node, "gpus")
         if model:
@@ -155,7 +155,7 @@ def _map_slurm_time_limit(wanted: WantedAllocation, value: str, node: SourceNode
     if value.upper() in ("0", "UNLIMITED", "INFINITE", "-1"):
         node.asked("a run takes up to 7d")
     elif seconds is None:
-        node.asked(f"'{value}' is no time")
+        node.asked(f"'{value}' is not a time")
     else:
         wanted.setting("timeout", seconds, node)
 
@@ -202,7 +202,7 @@ def _map_slurm_signal(wanted: WantedAllocation, value: str, node: SourceNode) ->
     """Map `[B:]SIGNAL[@SECONDS]`, a warning before the end: a run gets SIGTERM and its grace period."""
     found = re.fullmatch(r"(?:[RB]+:)?(\w+)(?:@([0-9]{1,6}))?", value)
     if found is None:
-        node.asked(f"'{value}' is no signal")
+        node.asked(f"'{value}' is not a signal")
         return
     seconds = int(found[2] or 60)
     wanted.setting("grace", seconds, node)
@@ -219,7 +219,7 @@ def _map_slurm_signal(wanted: WantedAllocation, value: str, node: SourceNode) ->
 def _map_slurm_array(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
     numbers = parse_job_array_numbers(value)
     if numbers is None:
-        node.asked(f"'{value}' is no array of tasks")
+        node.asked(f"'{value}' is not an array of tasks")
         return
     wanted.array, wanted.at_once = numbers, parse_job_array_limit(value, len(numbers))
     wanted.place("array", node)

@@ -109,13 +109,13 @@ def _read_batch_script_text(path: Path, mark: str, findings: list[Finding]) -> s
     except UnicodeDecodeError:
         findings.append(
             Finding(
-                IMPORT_SOURCE, place, "it is no text in UTF-8", "Save it as UTF-8; or leave the file out."
+                IMPORT_SOURCE, place, "it is not text in UTF-8", "Save it as UTF-8; or leave the file out."
             )
         )
         return None
     if "\0" in text:
         findings.append(
-            Finding(IMPORT_SOURCE, place, "it is no text: it has bytes of zero", "Leave the file out.")
+            Finding(IMPORT_SOURCE, place, "it is not text: it has bytes of zero", "Leave the file out.")
         )
         return None
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

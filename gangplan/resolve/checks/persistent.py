@@ -50,7 +50,9 @@ def _find_persistent_volume_mistakes(
         yield from _check_cluster_file_claim_volume(team, name, volume, claim)
     else:
         known = [*(one for one, of in team.spec.connections.items() if is_bucket(of)), *team.spec.claims]
-        message = f"is no claim of {team.document.file}, and no connection that mountpoint-s3 or blob mounts"
+        message = (
+            f"is neither a claim of {team.document.file} nor a connection that mountpoint-s3 or blob mounts"
+        )
         yield "", message, suggest_nearest(name, known)
 
 
