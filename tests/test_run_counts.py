@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import workspaces
+from tests.schedules import worlds
 from tests.workspaces import gangplan, write
 
 LIMIT = "limits: {{objects: {{runs: {}}}}}\n"
@@ -136,3 +137,53 @@ def test_mpijobs_and_trainjobs_are_counted_separately(limit: int, root: Path) ->
         many = "namespace nlp may hold {} {} on lab, and Git has {} runs of nlp for it"
         assert words == ([many.format(3, "mpijobs", 3)] if limit == 3 else [])
         workspaces.render(root)
+
+
+QUOTA = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {{kind: ResourceQuota, name: training}}
+  patch: |-
+    - {{op: add, path: /spec/hard/{}, value: "{}"}}
+"""
+
+
+@pytest.mark.parametrize("key", ["configmaps", "count~1configmaps"])
+@pytest.mark.parametrize(("limit", "severity"), [(3, "error"), (4, "warning"), (5, "")])
+def test_config_maps_of_runs_scripts_and_certificates_are_counted(
+    key: str, limit: int, severity: str, root: Path
+) -> None:
+    """Two runs by MPI with a hostfile each, the team's launch scripts, and kube-root-ca.crt."""
+    write(root, {"specs/nlp/two.yaml": workspaces.SPEC})
+    workspaces.render(root)
+    write(root, {"overlays/lab/kustomization.yaml": QUOTA.format(key, limit)})
+    for flags in ((), (), ("--no-cache",)):
+        assert [one[0] for one in told(root, *flags)] == [severity] * bool(severity)
+
+
+@pytest.mark.parametrize(
+    ("more", "config_maps", "secrets"),
+    [
+        ("", 3, 1),
+        ("files: {./cfg.json: /etc/cfg.json}\n", 4, 1),
+        ("timeout: 6h\nschedule: {cron: 0 2 * * 0, keep: 3}\n", 7, 4),
+        ("state: stopped\n", 3, 1),
+    ],
+)
+def test_what_a_run_brings_is_counted(more: str, config_maps: int, secrets: int, root: Path) -> None:
+    """The scripts and certificates of a namespace are two ConfigMaps; a run by MPI has one more, and keys."""
+    worlds.stock(root, workspaces.SPEC + more, **{"specs/nlp/cfg.json": "{}"})
+    for key, count in (("configmaps", config_maps), ("secrets", secrets)):
+        for limit, severity in ((count - 1, "error"), (count, "warning")):
+            write(root, {"overlays/lab/kustomization.yaml": QUOTA.format(key, limit)})
+            ((given, _, message),) = told(root)
+            assert (given, f"{count} are needed" in message) == (severity, True), message
+
+
+def test_runs_without_mpi_bring_neither_hostfile_nor_keys(root: Path) -> None:
+    write(root, {"overlays/lab/kustomization.yaml": QUOTA.format("secrets", 0)})
+    assert [one[0] for one in told(root)] == ["error"]
+    spec = workspaces.SPEC.replace("image: openmpi", "image: torch")
+    write(root, {"specs/nlp/filings.yaml": spec})
+    assert told(root) == []

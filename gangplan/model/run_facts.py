@@ -24,7 +24,8 @@ class RunFacts:
     them stay in the cluster, including one that is not over. `repeats` is the same as `schedule`, regardless
     of what starts the runs. `step_gpus` and `step_cpu_nano` are the requests of steps in addition to the
     workers', in their pool; the seconds are the most GPU-seconds, and seconds of billionths of cores, that
-    steps use. `after` are the jobs that the run waits for, separated by spaces. `made_of` is its backend.
+    steps use. `after` are the jobs that the run waits for, separated by spaces. `made_of` is its backend,
+    `config_maps` are those in its file, and `uses_mpi` says whether a launcher starts its ranks over SSH.
     """
 
     source: str
@@ -56,6 +57,8 @@ class RunFacts:
     step_cpu_nano: int = 0
     step_gpu_seconds: int = 0
     step_cpu_seconds: int = 0
+    config_maps: int = 0
+    uses_mpi: bool = False
     retired: tuple[str, ...] = ()  # the last field: stored values depend on that (pipeline/stored.py)
 
     @property

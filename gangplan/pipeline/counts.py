@@ -3,7 +3,9 @@ ones.
 
 A ResourceQuota counts objects whether they have ended or not, and refuses the next one: the sync then fails
 for this run and every later one. Each run is one TrainJob, one TrainingRuntime and one JobSet, and with Kueue
-one Workload (Trainer 2.1 to 2.3, Kueue 0.15 to 0.19); or one MPIJob instead of the first three.
+one Workload (Trainer 2.1 to 2.3, Kueue 0.15 to 0.19); or one MPIJob instead of the first three. For a run by
+MPI, its controller adds a ConfigMap with the hostfile and a Secret with the SSH keys (Trainer 2.1 to 2.3,
+pkg/runtime/framework/plugins/mpi; MPI operator 0.6 to 0.8, pkg/controller/mpi_job_controller.go).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from gangplan.component import Component
-from gangplan.emit import TreeChange, is_run_file
+from gangplan.emit import TreeChange, is_launch_file, is_run_file
 from gangplan.findings import Finding, Location
 from gangplan.kueue.units import NANO
 from gangplan.model.backend import BACKENDS, MPIJOB, TRAINJOB
@@ -30,7 +32,7 @@ from gangplan.validate.world import World
 from gangplan.workspace import RENDERED, ClusterFile, Workspace
 
 # What quotas count: TrainJobs, MPIJobs, dated runs (which share a runtime), and records of templates (only
-# the runtime is left of them).
+# the runtime is left of them). Then runs by MPI, and ConfigMaps that exist without a run.
 RUNTIMES, WORKLOADS = f"count/trainingruntimes.{TRAINJOB.group}", "count/workloads.kueue.x-k8s.io"
 _TRAINJOBS, _MPIJOBS = TRAINJOB.plural, MPIJOB.plural
 COUNTED: Mapping[str, tuple[str, ...]] = {
@@ -39,11 +41,15 @@ COUNTED: Mapping[str, tuple[str, ...]] = {
     RUNTIMES: (_TRAINJOBS, "templates"),
     f"count/{MPIJOB.resource}": (_MPIJOBS,),
     WORKLOADS: (_TRAINJOBS, _MPIJOBS, "dated"),
+    **dict.fromkeys(("configmaps", "count/configmaps"), ("by MPI", "configmaps")),
+    **dict.fromkeys(("secrets", "count/secrets"), ("by MPI",)),
 }
 RUNS = tuple(f"count/{one.resource}" for one in BACKENDS.values())
 # From this percentage on, it is time to make room; the cluster's alert starts there as well.
 NEARLY = 90
 _MPIJOB = f"\nkind: {MPIJOB.kind}\n"
+_BY_MPI = "mpiImplementation: "
+_CONFIG_MAP = re.compile(r"^kind: ConfigMap$", re.MULTILINE)
 # The run of a schedule's template, in the ConfigMap that holds it.
 _DATED = re.compile(rf"^ +name: \S*-{DATED_SUFFIX}$", re.MULTILINE)
 _STUB: Body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "training"}}
@@ -67,9 +73,9 @@ def check_namespace_object_counts(
     runs = Counter({one: count for one, count in standing.items() if scope.has_whole(one[0])})
     paths: dict[tuple[str, str], list[str]] = {}
     for path in {*(change.path for change in changes), *texts}:
-        cluster, _, team, *_ = path.split("/")
-        if is_run_file(path) and scope.has_whole(cluster):
-            runs[cluster, team] += 1
+        cluster, part, team, *_ = path.split("/")
+        if part == "runs" and scope.has_whole(cluster):
+            runs[cluster, team] += is_run_file(path)
             paths.setdefault((cluster, team), []).append(path)
     dated: Counter[tuple[str, str]] = Counter()
     for one in known.values():
@@ -78,37 +84,46 @@ def check_namespace_object_counts(
     found = []
     for (cluster, team), count in sorted(runs.items()):
         if _may_quota_be_nearly_full(workspace, cluster, count + dated[cluster, team]):
-            own = paths.get((cluster, team)) or _list_rendered_team_runs(workspace, cluster, team)
-            counts = Counter(_find_run_quota_kind(workspace, path, known.get(path)) for path in own)
-            counts["dated"] = dated[cluster, team]
+            own = paths.get((cluster, team)) or _list_rendered_team_files(workspace, cluster, team)
+            counts = Counter[str]()
+            for path in own:
+                counts.update(_count_objects_of_file(workspace, path, known.get(path)))
             found += _check_team_run_quotas(
                 workspace, cluster, team, counts, build_cluster_world_before_runs(worker, cluster)
             )
     return found
 
 
-def _list_rendered_team_runs(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
-    """Yield the runs that a team has in the tree."""
+def _list_rendered_team_files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
+    """Yield the files that a team has in the tree: its runs and launch scripts."""
     folder = f"{cluster}/runs/{team}"
     for name in os.listdir(workspace.root / RENDERED / folder):
-        if name.endswith(".yaml") and is_run_file(f"{folder}/{name}"):
+        if name.endswith(".yaml"):
             yield f"{folder}/{name}"
 
 
-def _find_run_quota_kind(workspace: Workspace, path: str, facts: RunFacts | None) -> str:
-    """Return as what a quota counts a run.
+def _count_objects_of_file(workspace: Workspace, path: str, facts: RunFacts | None) -> dict[str, int]:
+    """Return what a quota counts of a file of a team, by kind.
 
     A run's name follows from its contents, so a file of that name in the tree shows what it is.
     """
+    if is_launch_file(path):
+        return {"configmaps": 1}
     if facts is not None:
-        return BACKENDS[facts.made_of].plural
+        kept = facts.kept - 1 if facts.kept else 0
+        by_mpi = (kept + 1) * facts.uses_mpi
+        plural = BACKENDS[facts.made_of].plural
+        return {plural: 1, "dated": kept, "by MPI": by_mpi, "configmaps": facts.config_maps}
     try:
         text = (workspace.root / RENDERED / path).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return _TRAINJOBS
+        return {_TRAINJOBS: 1}
+    config_maps = len(_CONFIG_MAP.findall(text))
     if _MPIJOB in text:
-        return _MPIJOBS
-    return "templates" if _DATED.search(text) else _TRAINJOBS
+        return {_MPIJOBS: 1, "by MPI": 1, "configmaps": config_maps}
+    if _DATED.search(text):
+        return {"templates": 1, "configmaps": config_maps}
+    return {_TRAINJOBS: 1, "by MPI": int(_BY_MPI in text), "configmaps": config_maps}
 
 
 def _may_quota_be_nearly_full(workspace: Workspace, cluster: str, count: int) -> bool:
@@ -124,26 +139,47 @@ def _check_team_run_quotas(
 ) -> list[Finding]:
     """Check the quotas of a team's namespace.
 
-    `counts` are the files of runs by what they are, and the runs that schedules keep in addition.
+    `counts` are the team's files by what they are, and the objects that come with them.
     """
     file = workspace.clusters[cluster]
     namespace = namespace_of(file.spec, team, workspace.teams[team].spec)
+    own = [body for body in world.standing if body["metadata"].get("namespace") == namespace]
     found = []
-    for body in world.standing:
-        if body["kind"] != "ResourceQuota" or body["metadata"].get("namespace") != namespace:
+    for body in own:
+        if body["kind"] != "ResourceQuota":
             continue
         for key, amount in sorted((body["spec"].get("hard") or {}).items()):
             if key not in COUNTED or (key == WORKLOADS and file.spec.gang != "kueue"):
                 continue
             most = parse_quantity(str(amount)).nano // NANO
-            count = sum(counts.get(one, 0) for one in COUNTED[key])
+            held = {one: counts[one] for one in COUNTED[key] if counts.get(one)}
+            if "configmaps" in held:
+                held["configmaps"] += _count_config_maps_of_cluster(file, own)
+            count = sum(held.values())
             if count and count * 100 >= most * NEARLY:
                 where = _find_run_limit_place(file, workspace.components[cluster], body, key)
-                dated = counts.get("dated", 0) if "dated" in COUNTED[key] else 0
-                found.append(
-                    _build_run_count_finding(where, cluster, team, namespace, key, (count, dated), most)
-                )
+                what = f"{most} {key.removeprefix('count/').partition('.')[0]} on {cluster}"
+                message = f"namespace {namespace} may hold {what}, and {_describe_held_objects(held, team)}"
+                found.append(_build_run_count_finding(where, message, is_over=count > most))
     return found
+
+
+def _count_config_maps_of_cluster(file: ClusterFile, own: Iterable[Body]) -> int:
+    """Return the ConfigMaps of a namespace that belong to no run: rendered ones, and the certificates that
+    Kubernetes (RootCAConfigMap, since 1.20) and OpenShift (service-ca) put into each namespace."""
+    rendered = sum(1 for body in own if body["kind"] == "ConfigMap")
+    return rendered + (2 if file.spec.versions.openshift else 1)
+
+
+def _describe_held_objects(held: Mapping[str, int], team: str) -> str:
+    """Return in words what Git has for a namespace."""
+    count = sum(held.values())
+    if "by MPI" in held:
+        others = count - held["by MPI"]
+        words = f"{count} are needed for what Git has of {team}: one for each of {held['by MPI']} runs by MPI"
+        return words + (f", and {others} others" if others else "")
+    words = f"Git has {count} runs of {team} for it: active ones, records and archived ones"
+    return words + (f", and {held['dated']} that schedules keep" if "dated" in held else "")
 
 
 def _find_run_limit_place(file: ClusterFile, component: Component, body: Body, key: str) -> Location:
@@ -153,16 +189,6 @@ def _find_run_limit_place(file: ClusterFile, component: Component, body: Body, k
     return where if is_patched or key not in RUNS else file.document.where(("limits", "objects", "runs"))
 
 
-def _build_run_count_finding(
-    where: Location, cluster: str, team: str, namespace: str, key: str, counts: tuple[int, int], most: int
-) -> Finding:
-    count, dated = counts
-    what = key.removeprefix("count/").partition(".")[0]
-    message = (
-        f"namespace {namespace} may hold {most} {what} on {cluster}, and Git has {count} runs of {team}"
-        " for it: active ones, records and archived ones"
-        + (f", and {dated} that schedules keep" if dated else "")
-    )
-    is_over = count > most
+def _build_run_count_finding(where: Location, message: str, *, is_over: bool) -> Finding:
     help = "Retire runs that are over (gangplan retire), or raise the limit."
     return Finding(RUN_COUNT, where, message, help, level=None if is_over else Severity.WARNING)

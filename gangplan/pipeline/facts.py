@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gangplan.model.cost import (
     compute_max_cost,
     compute_max_seconds,
@@ -13,6 +15,7 @@ from gangplan.model.cost import (
 )
 from gangplan.model.job import Job
 from gangplan.model.run_facts import RunFacts
+from gangplan.objects import Body
 from gangplan.plan import RunPlan
 from gangplan.validate.kueue import AdmissionVerdict, format_admission
 
@@ -25,10 +28,14 @@ def _join_followed_jobs_for_run_facts(job: Job) -> str:
     return " ".join(names) if job.is_active else ""
 
 
-def collect_run_facts(cluster: str, unit: RunPlan, name: str, verdict: AdmissionVerdict | None) -> RunFacts:
-    """Return the facts of a run, under the name that it has in the tree."""
+def collect_run_facts(
+    cluster: str, unit: RunPlan, name: str, verdict: AdmissionVerdict | None, bodies: Iterable[Body]
+) -> RunFacts:
+    """Return the facts of a run, under the name that it has in the tree; `bodies` are its objects."""
     job, cost = unit.job, compute_max_cost(unit.job)
     workers = unit.layout.workers
+    config_maps = sum(body["kind"] == "ConfigMap" for body in bodies)
+    config_maps += job.is_dated  # the template of what a schedule starts
     return RunFacts(
         job.source,
         cluster,
@@ -59,5 +66,7 @@ def collect_run_facts(cluster: str, unit: RunPlan, name: str, verdict: Admission
         sum(one.resources.cpu.nano for one in job.steps if one.pool == job.worker_pool),
         count_step_gpu_seconds(job),
         count_step_cpu_seconds(job),
+        config_maps,
+        job.uses_mpi,
         job.retired,
     )

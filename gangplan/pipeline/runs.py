@@ -284,7 +284,7 @@ def _put_run_text_on_stage(draft: _Draft, name: str, bodies: list[Body], texts: 
 def _sum_up(draft: _Draft) -> None:
     """Record the facts of the run, for commands that compare."""
     verdict = verdict_of(draft.world, draft.built) if draft.is_sound else None
-    draft.result.facts.append(collect_run_facts(draft.cluster, draft.unit, draft.name, verdict))
+    draft.result.facts.append(collect_run_facts(draft.cluster, draft.unit, draft.name, verdict, draft.bodies))
 
 
 def _record_planned_run(draft: _Draft) -> None:

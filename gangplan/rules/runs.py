@@ -87,8 +87,9 @@ RUN_COUNT = Rule(
     ERROR,
     "A namespace has no room for all the runs that it has in Git.",
     why=(
-        "A ResourceQuota counts TrainJobs and what belongs to them, ended ones included. Once it is full, "
-        "the API server refuses every further run, and the sync fails. gangplan warns from 90 % on."
+        "A ResourceQuota counts TrainJobs and what belongs to them, ended ones included; one of ConfigMaps or "
+        "Secrets also counts the hostfile and the SSH keys of each run by MPI. Once it is full, the API server "
+        "refuses every further run, and the sync fails. gangplan warns from 90 % on."
     ),
     fix="Retire runs that are over with gangplan retire, or raise limits: {objects: {runs: ...}}.",
     is_verdict=True,
