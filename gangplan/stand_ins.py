@@ -251,7 +251,7 @@ def _is_none(value: Any) -> bool:
 
 
 def _find_pair_names_or_count(values: tuple[Any, ...] | list[Any]) -> tuple[str, ...] | int:
-    """Return the first parts of pairs, which become keys, or the number of entries if they are no pairs."""
+    """Return the first parts of pairs, which become keys, or the number of entries if they are not pairs."""
     for one in values:
         if type(one) is not tuple or len(one) != 2 or type(one[0]) is not str:
             return len(values)

@@ -47,7 +47,7 @@ class Rights:
 
 
 def rights_of(bodies: Iterable[Object]) -> Rights:
-    """Collect the rights that objects grant; ignore objects that are no roles or bindings."""
+    """Collect the rights that objects grant; ignore objects that are not roles or bindings."""
     rights = Rights()
     for body in bodies:
         metadata = body["metadata"]

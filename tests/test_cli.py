@@ -342,7 +342,7 @@ def test_colours_are_for_terminals_unless_no_color_is_set(root: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["render", "-o", "-"], ["plan"], ["schema", "print", "spec"], ["--help"]]
 )
-def test_a_closed_pipe_is_no_error(arguments: list[str], root: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(arguments: list[str], root: Path) -> None:
     for number in range(40):
         write(root, {f"specs/nlp/job-{number}.yaml": workspaces.SPEC})
     with subprocess.Popen(
@@ -383,7 +383,7 @@ def test_findings_decide_the_exit_code_when_the_reader_goes_away(
 @pytest.mark.parametrize(
     "arguments", [["validate"], ["validate", "--format", "sarif"], ["plan"], ["policy", "list"], ["--help"]]
 )
-def test_output_that_cannot_be_written_is_no_success(arguments: list[str], root: Path) -> None:
+def test_output_that_cannot_be_written_is_not_success(arguments: list[str], root: Path) -> None:
     said = "fatal: standard output cannot be written: {}\n  help: "
     command = [sys.executable, "-m", "gangplan", *arguments]
     with open("/dev/full", "wb") as full:
@@ -397,7 +397,7 @@ def test_output_that_cannot_be_written_is_no_success(arguments: list[str], root:
     assert done.stderr.startswith(said.format("it is closed")), done.stderr
 
 
-def test_findings_that_cannot_be_written_are_no_success(root: Path) -> None:
+def test_findings_that_cannot_be_written_are_not_success(root: Path) -> None:
     write(root, {"specs/nlp/filings.yaml": workspaces.SPEC + "slots: 4\n"})  # a warning
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "gangplan", "validate"]

@@ -238,7 +238,7 @@ def test_usage_of_118_is_92_percent(root: Path, tmp_path: Path) -> None:
     assert near == ["cv", "forecasting", "research"]  # 94 %, 100 %, 100 %; nlp has 88 %, recommender 83 %
 
 
-def test_usage_below_nine_tenths_is_no_warning(root: Path, tmp_path: Path) -> None:
+def test_usage_below_nine_tenths_is_not_a_warning(root: Path, tmp_path: Path) -> None:
     outcome = quota(root, tmp_path, {"cv": (14, 14)})
     assert not outcome.findings
     assert quota(root, tmp_path, {"cv": (15, 14)}).findings[0].rule == "quota-nearly-used"

@@ -314,7 +314,7 @@ def test_a_platform_without_a_spec_is_rendered(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["specs", "overlays"])
-def test_a_folder_without_specs_or_overlays_is_no_workspace(part: str, workspace: Path) -> None:
+def test_a_folder_without_specs_or_overlays_is_not_a_workspace(part: str, workspace: Path) -> None:
     shutil.rmtree(workspace / part)
     outcome = gangplan("render", "-C", workspace)
     assert outcome.code == Exit.INPUT

@@ -100,7 +100,7 @@ def test_only_similar_words_are_suggested(word: str, meant: str) -> None:
     assert find_closest(word, known) == meant
 
 
-def test_a_list_of_known_fields_is_no_fix() -> None:
+def test_a_list_of_known_fields_is_not_a_fix() -> None:
     found = [
         Finding(
             Rulebook().policy("spec-unknown-field"),

@@ -163,7 +163,7 @@ def test_a_changed_record_is_refused(committed: Path) -> None:
     assert [one.rule for one in outcome.findings] == ["run-forged"]
 
 
-def test_a_run_of_one_cluster_is_no_record_on_another(tmp_path: Path) -> None:
+def test_a_run_of_one_cluster_is_not_a_record_on_another(tmp_path: Path) -> None:
     """Names differ between clusters where images or pools do."""
     root = workspaces.write(tmp_path, FILES)
     catalog = root / "images/catalog.yaml"

@@ -352,7 +352,7 @@ def test_shards_with_different_conditions_are_refused(
         ('{"version": 1}', "not the report of a"),
     ],
 )
-def test_files_that_are_no_shard_reports_are_refused(
+def test_files_that_are_not_shard_reports_are_refused(
     three: tuple[Path, list[Path]], tmp_path: Path, text: str, said: str
 ) -> None:
     (tmp_path / "other.json").write_text(text)

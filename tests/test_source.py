@@ -293,11 +293,11 @@ def test_tags_merge_keys_and_more_documents_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "# nothing yet\n", "---\n", "~", "null\n"])
-def test_an_empty_file_is_no_document(text: str) -> None:
+def test_an_empty_file_is_not_a_document(text: str) -> None:
     assert refused(text)[0].startswith("yaml-empty 1:1 ")
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_bytes_that_are_not_text_are_refused() -> None:
     assert refused(b"a: 1\nb: caf\xe9\n") == ["yaml-not-utf8 2:7 byte 0xe9 at offset 11 is not UTF-8"]
     assert refused("a: 1\n".encode("utf-16")) == ["yaml-not-utf8 1:1 the file is UTF-16, not UTF-8"]
     for code in (0x00, 0x07, 0x1B, 0x7F, 0x85, 0x2028, 0xFEFF, 0xFFFE):

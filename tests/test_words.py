@@ -30,6 +30,7 @@ INSTEAD = {
     r"anew": "again",
     r"there where": "where",
     "beside": "next to, in addition to, with",
+    r"(?<!there )(is|are|was|were) no (?!longer|more|less|fewer|other|later|earlier|greater)\w+": "is not a",
     r"stands? (in(?! front)|at|on|beside|there|behind|before)": "is in, is at, ...",
 }
 # The same for docstrings, comments and names of tests, which readers of the code meet.

@@ -27,7 +27,7 @@ def _complete_names_on_tab(find: Callable[[Path], Iterable[str]], ctx: Any, inco
         given = ctx.params.get("workspace")
         names = find(locate_workspace_root(Path(given) if given else None))
         return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
-    except Exception:  # noqa: BLE001  completion is no place for errors
+    except Exception:  # noqa: BLE001  completion must not fail
         return []
 
 

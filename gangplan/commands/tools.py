@@ -67,7 +67,7 @@ def install_tools(
             done = "found" if found else "installed"
             found = found or provision.install_pinned_tool(tool, lambda line: typer.echo(line, err=True))
         except ToolError as error:
-            # One program that cannot be installed is no reason to leave out the other.
+            # The other program is installed even if this one cannot be.
             failures.append(error)
             continue
         typer.echo(f"{found.label} {done} in {time.monotonic() - started:.1f} s: {found.path}")

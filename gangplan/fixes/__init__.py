@@ -1,6 +1,6 @@
 """Mechanical fixes of files that people write: bytes in, better bytes out, nothing else changed.
 
-`fix_file` fixes one file in memory and proves that the result is no worse; `write_fixed` puts it in place.
+`fix_file` fixes one file in memory and proves that the result is not worse; `write_fixed` puts it in place.
 The command decides which files are meant.
 """
 

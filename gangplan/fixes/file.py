@@ -1,4 +1,4 @@
-"""Fix one file: apply every safe fix, repeat until none is left, and prove that the result is no worse."""
+"""Fix one file: apply every safe fix, repeat until none is left, and prove that the result is not worse."""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ def import_source_given_as_value(kind: SourceKind, value: Mapping[str, Any], hom
     batch = Batch()
     if not found:
         help = f"gangplan import {kind.name} -h says what it reads."
-        batch.findings.append(Finding(IMPORT_SOURCE, Location(GIVEN), f"this is no {kind.label}", help))
+        batch.findings.append(
+            Finding(IMPORT_SOURCE, Location(GIVEN), f"there is no {kind.label} in it", help)
+        )
     return _draft_specs_of_sources(batch, kind, found, home)
 
 

@@ -50,7 +50,7 @@ def parse_duration_to_seconds(text: str | int, span: tuple[int, int] | None = No
         raise DurationError(f"{shown} is not a time", _GENERAL, _propose_parsed_duration(written))
     seconds = sum(int(part or 0) * size for part, size in zip(match.groups(), _SECONDS.values(), strict=True))
     if seconds <= 0:
-        raise DurationError(f"{shown} is no time at all", _GENERAL)
+        raise DurationError(f"{shown} is not a time: it is zero", _GENERAL)
     if seconds > MAX_S:
         raise DurationError(f"{shown} is longer than 68 years", "write a shorter time")
     return seconds

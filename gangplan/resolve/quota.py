@@ -137,7 +137,7 @@ def resolve_cohort_quotas(cluster: Cluster, name: str, flavors: Mapping[str, str
 def _compute_quota_limit(
     cluster: Cluster, shares: dict[str, Share] | None, pool: str
 ) -> ResourceQuantities | None:
-    """Return a borrowing or lending limit; None is no limit, and a pool missing from a stated one is zero."""
+    """Return a borrowing or lending limit; None means no limit, and a pool missing from a stated one is zero."""
     if shares is None:
         return None
     return resolve_pool_share_amounts(shares.get(pool, Share()), cluster.node_pools[pool])

@@ -47,7 +47,7 @@ def read_image_scan_results(root: Path) -> tuple[Scan, ...]:
 
 
 def check_scans(root: Path) -> list[Finding]:
-    """Report scan reports that identify no image: unreadable evidence is no evidence."""
+    """Report scan reports that identify no image: unreadable evidence proves nothing."""
     return list(_read_image_scan_folder(root)[1])
 
 

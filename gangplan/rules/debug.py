@@ -10,7 +10,7 @@ DEBUG_IN_PROD = Rule(
     "A failed run would keep its nodes in production.",
     why=(
         "Pods kept for inspection hold their GPUs and their team's quota while they do nothing, and anyone who may "
-        "open a shell in them sees the data of the run. Production is no place for either."
+        "open a shell in them sees the data of the run. Production is not the place for either."
     ),
     fix="Remove debug, and reproduce the failure on a cluster whose environment is dev.",
 )

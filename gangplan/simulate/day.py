@@ -101,7 +101,7 @@ def simulated_arrivals_of(lines: Mapping[str, Any] | None, name: str, seed: int)
             raise UserError(f"{place}: {value} is not understood", ARRIVALS_HELP)
         mean = _parse_simulation_duration_seconds(value["every"], place, ARRIVALS_HELP)
         if not mean:
-            raise UserError(f"{place}: every is no time at all", AT_ONCE_HELP)
+            raise UserError(f"{place}: every is zero", AT_ONCE_HELP)
         chance, now = random.Random(f"{seed} {name}"), 0.0
         for _ in range(value["times"]):
             now += chance.expovariate(1 / mean)

@@ -241,7 +241,7 @@ def test_a_file_read_is_the_same_file() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "a: [", "a: 1\n---\nb: 2\n", "\0", "just words", "a: \ud800"])
-def test_texts_that_are_no_job_are_refused(text: str) -> None:
+def test_texts_that_are_not_jobs_are_refused(text: str) -> None:
     with pytest.raises(UserError, match="this is not a job"):
         TrainingJob.from_yaml(text)
 
@@ -293,7 +293,7 @@ def test_a_job_never_changes() -> None:
 
 
 @pytest.mark.parametrize("other", [None, {"image": "openmpi"}, "image: openmpi"])
-def test_arguments_that_are_no_job_are_refused(other: Any, root: Path) -> None:
+def test_arguments_that_are_not_jobs_are_refused(other: Any, root: Path) -> None:
     with pytest.raises(TypeError, match="a draft is made of a TrainingJob, not of"):
         Workspace(root).draft("nlp", "tune", other)
     if not isinstance(other, str):
@@ -365,8 +365,8 @@ REQUEST = {
         ("sagemaker", [REQUEST], "nlp", TypeError, "a source is a dict, not list"),
         ("slurm", REQUEST, "nlp", UserError, "there is no kind 'slurm' of values"),
         ("sagemaker", REQUEST, "nobody", UserError, "there is no team 'nobody'"),
-        ("mpijob", REQUEST, "nlp", UserError, "this is no MPIJob"),
-        ("sagemaker", {}, "nlp", UserError, "this is no"),
+        ("mpijob", REQUEST, "nlp", UserError, "there is no MPIJob in it"),
+        ("sagemaker", {}, "nlp", UserError, "there is no training job of SageMaker"),
     ],
 )
 def test_values_that_cannot_be_imported_are_refused(
@@ -377,7 +377,7 @@ def test_values_that_cannot_be_imported_are_refused(
 
 
 def test_what_a_library_returns_can_be_imported(root: Path) -> None:
-    """Such answers have dates, and mappings that are no dict."""
+    """Such answers have dates, and mappings that are not dicts."""
     source = MappingProxyType({**REQUEST, "CreationTime": datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)})
     found = Workspace(root).import_job("sagemaker", source, "nlp", image="pytorch")
     assert found.draft.job.fields["workers"] == 2

@@ -139,7 +139,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_files_that_are_no_export_are_refused(name: str, root: Path, tmp_path: Path) -> None:
+def test_files_that_are_not_exports_are_refused(name: str, root: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(WRONG[name])
     assert measure(root, path).code == Exit.INPUT

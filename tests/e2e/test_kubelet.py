@@ -179,7 +179,7 @@ def test_a_registry_whose_name_is_not_known(told: Callable[..., None]) -> None:
     told("registry-unreachable", {"image": "registry.invalid/training/openmpi:5.0"})
 
 
-def test_a_name_that_is_no_image(told: Callable[..., None]) -> None:
+def test_a_name_that_is_not_an_image(told: Callable[..., None]) -> None:
     told("image-name", {"image": "registry.example.com/Training/OpenMPI:5.0"})
 
 
@@ -220,7 +220,7 @@ def test_a_program_at_a_path_that_is_not_there(told: Callable[..., None]) -> Non
     told("program-missing", {"command": ["/app/train.py"]})
 
 
-def test_a_file_that_is_no_program(told: Callable[..., None]) -> None:
+def test_a_file_that_is_not_a_program(told: Callable[..., None]) -> None:
     told("program-not-executable", {"command": ["/etc/motd"]})
 
 

@@ -114,7 +114,7 @@ JOBS = ("heat", "digits", "furnace", "wave")
 
 @pytest.mark.parametrize("job", JOBS)
 def test_a_run_is_admitted_and_completes(job: str, site: Site) -> None:
-    """Check the planned pods, hostfile and flavors. What Kueue writes is no drift, and workers end with the
+    """Check the planned pods, hostfile and flavors. What Kueue writes is not drift, and workers end with the
     launcher."""
     site.lab.tell(HOLD)
     run, bodies = site.start(job)

@@ -134,7 +134,7 @@ def test_tabs_and_a_byte_order_mark_are_part_of_the_patch(root: Path, text: str)
     assert (root / SPEC).read_bytes() == patched != text.encode()
 
 
-def test_a_difference_with_escapes_says_that_it_is_no_patch(root: Path) -> None:
+def test_a_difference_with_escapes_says_that_it_is_not_a_patch(root: Path) -> None:
     """What a terminal or a CI runner would obey, or readers would not see, is shown as escapes."""
     hidden = BAD.replace("# four", "# four\u202e")
     outcome = fix(spec(root, hidden), "--dry-run")

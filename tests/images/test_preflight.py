@@ -100,7 +100,7 @@ def test_gpus_of_amd_are_those_that_compute(
     assert count(AMD, **env) == gpus
 
 
-def test_a_display_card_is_no_gpu(count: Callable[..., int]) -> None:
+def test_a_display_card_is_not_a_gpu(count: Callable[..., int]) -> None:
     display = {name: text for name, text in AMD.items() if "renderD128" in name}
     assert count(display) == 0
     assert count({"sys/class/drm/renderD128/device/vendor": "0x8086\n"}) == 1, "Intel's"

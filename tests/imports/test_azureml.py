@@ -102,7 +102,7 @@ def test_tensorflow_starts_once_per_worker(tmp_path: Path) -> None:
     assert found["acpt-pytorch-2-2-cuda12-1"]["framework"] == "tensorflow"
 
 
-def test_jobs_that_are_no_run_are_refused(tmp_path: Path) -> None:
+def test_jobs_that_are_not_runs_are_refused(tmp_path: Path) -> None:
     for kind in ("spark", "automl", "parallel"):
         (tmp_path / kind).mkdir()
         batch = read(tmp_path / kind, f"type: {kind}\ntrial: {{command: python a.py}}\n")

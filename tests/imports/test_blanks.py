@@ -75,7 +75,7 @@ def test_a_blank_of_sagemaker_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_blank_of_azure_ml_is_asked_for(tmp_path: Path) -> None:
-    """Azure ML's own ${{inputs.NAME}} are no blanks."""
+    """Azure ML's own ${{inputs.NAME}} are not blanks."""
     assert blanks(imported(tmp_path / "none", "azureml", AZUREML)) == []
     text = AZUREML.replace("instance_count: 2", "instance_count: <nodes>")
     (error,) = blanks(imported(tmp_path / "open", "azureml", text))
@@ -105,7 +105,7 @@ def test_a_blank_in_a_variable_or_a_command_is_a_question(
 @pytest.mark.parametrize(
     "script", ["sort <a.txt >b.txt", "YOUR_NAME=1 solve $YOUR_NAME ${YOUR_NAME}", "cat <<EOF >x\nEOF"]
 )
-def test_what_a_shell_reads_is_no_blank(tmp_path: Path, script: str) -> None:
+def test_what_a_shell_reads_is_not_a_blank(tmp_path: Path, script: str) -> None:
     text = MPIJOB.replace('[/opt/heat/solve, --steps, "1000"]', json.dumps(["bash", "-c", script]))
     assert text != MPIJOB
     batch = imported(tmp_path, "mpijob", text)

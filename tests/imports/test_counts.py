@@ -1,4 +1,4 @@
-"""Values of a source that say how many of something there are, and are no counts: no spec is guessed from them."""
+"""Values of a source that say how many of something there are, and are not counts: no spec is guessed from them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_count_may_be_text_or_absent(new: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["auto", "gpu"])
-def test_processes_in_the_words_of_torchrun_are_no_miscount(word: str, tmp_path: Path) -> None:
+def test_processes_in_the_words_of_torchrun_are_not_miscounts(word: str, tmp_path: Path) -> None:
     assert 'nprocPerNode: "4"' in PYTORCHJOB
     assert imported(
         tmp_path, "pytorchjob", PYTORCHJOB.replace('nprocPerNode: "4"', f"nprocPerNode: {word}")

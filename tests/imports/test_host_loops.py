@@ -126,7 +126,7 @@ def test_eval_of_several_commands_keeps_them_apart(tmp_path: Path) -> None:
     assert one.draft.values["command"][-1] == 'cd /work && torchrun train.py; echo "a && b"'
 
 
-def test_a_round_for_each_rank_is_no_round_for_each_worker(tmp_path: Path) -> None:
+def test_a_round_for_each_rank_is_not_a_round_for_each_worker(tmp_path: Path) -> None:
     script = (
         PBS.replace("ngpus=4", "mpiprocs=4") + "for n in $(cat $PBS_NODEFILE); do\n  ssh $n ./x &\ndone\n"
     )

@@ -360,7 +360,7 @@ def test_scripts_that_only_running_would_explain_are_refused_at_their_line(
         (b"#SBATCH -N 1\n\xff\xfe", "not text in UTF-8"),
     ],
 )
-def test_files_that_are_no_script_are_refused(tmp_path: Path, data: bytes, what: str) -> None:
+def test_files_that_are_not_scripts_are_refused(tmp_path: Path, data: bytes, what: str) -> None:
     from gangplan.imports.kinds import SOURCE_KINDS
 
     (tmp_path / "job.sh").write_bytes(data)

@@ -127,7 +127,7 @@ def test_plugins_that_a_run_has_not_are_asked_about(tmp_path: Path, plugins: str
 
 
 def test_the_plugin_of_tensorflow_says_which_task_is_what(tmp_path: Path) -> None:
-    """Servers that start the workers' program are no workers, however many they are."""
+    """Servers that start the workers' program are not workers, however many they are."""
     program = "[python, digits.py]"
     text = job(
         "{svc: [], tensorflow: ['--ps=server', --worker, trainer]}",

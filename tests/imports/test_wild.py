@@ -92,7 +92,7 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "several launches of torchrun keep their ranks": (
         "slurm", SCRIPT % (1, 8) + TWICE % (8, 8), "pytorch", {"slots": None, "gpus": 8}
     ),
-    "no arguments are no word": (
+    "no arguments make no word": (
         "slurm", SCRIPT % (2, 2) + 'srun torchrun --nnodes=2 --nproc_per_node=2 train.py "$@"\n', "pytorch",
         {"command": ["python", "train.py"]},
     ),

@@ -194,7 +194,7 @@ def test_other_questions_have_other_answers(root: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_commands_that_do_or_read_something_else_are_no_questions(
+def test_commands_that_do_or_read_something_else_are_not_questions(
     root: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """These commands write files, or look outside the workspace."""
@@ -205,7 +205,7 @@ def test_commands_that_do_or_read_something_else_are_no_questions(
     assert answers.build_question_for_cached_answer(words) is None
 
 
-def test_commands_that_are_no_questions_are_never_kept(root: Path) -> None:
+def test_commands_that_are_not_questions_are_never_kept(root: Path) -> None:
     for _ in range(3):
         assert not gangplan_("render", "--output", "out", root=root)[3]
         time.sleep(0.12)
@@ -307,7 +307,7 @@ def test_all_folders_of_a_workspace_count() -> None:
 
 
 def test_all_variables_that_the_program_reads_count() -> None:
-    """They belong to the question; the ones listed here are no part of an answer."""
+    """They belong to the question; the ones listed here are not part of an answer."""
     other = {"GITHUB_STEP_SUMMARY"}  # never answered from the cache
     other |= {"COMP_WORDS", "_TYPER_COMPLETE_ARGS"}  # what a shell asks TAB for
     read: set[str] = set()

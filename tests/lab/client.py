@@ -83,7 +83,7 @@ class Client:
     ) -> Answer:
         """Send one request and return the answer; raise ApiError if it is refused.
 
-        "Not now" is no refusal: too many requests, a webhook that did not answer, a server that restarts.
+        "Not now" is not a refusal: too many requests, a webhook that did not answer, a server that restarts.
         """
         head = {
             "Authorization": f"Bearer {self.token}",

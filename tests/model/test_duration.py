@@ -42,7 +42,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     (1.5, "not a time", "Write it as"),
     (None, "not a time", "Write it as"),
     ("\u0663h", "not a time", "Write it as"),
-    ("0h", "no time at all", "Write it as"),
+    ("0h", "is not a time: it is zero", "Write it as"),
     ("68y", "not a time", "Write it as"),
     ("99999d", "longer than 68 years", "shorter"),
     ("9" * 30 + "h", "longer than 68 years", "shorter"),

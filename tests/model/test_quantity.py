@@ -169,7 +169,7 @@ def test_canonical_text_means_the_same(quantity: Quantity) -> None:
     assert again.canonical() == quantity.canonical()
 
 
-def test_a_binary_amount_that_is_no_multiple_of_1ki_is_read_as_in_go() -> None:
+def test_a_binary_amount_that_is_not_a_multiple_of_1ki_is_read_as_in_go() -> None:
     assert parse_quantity("4.8828125Ki").canonical() == "5k"
 
 

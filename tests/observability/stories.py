@@ -265,7 +265,7 @@ def objects() -> list[Story]:
             (17, alert(name), firing(name, "warning", labels)),
         ),
         story(
-            "pods and amounts are no objects that stay",
+            "pods and amounts are not objects that stay",
             counted("10x60", "10x60", "pods"),
             (30, alert(name), {}),
         ),

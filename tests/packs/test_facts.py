@@ -221,7 +221,7 @@ def test_an_unreadable_report_is_an_error(tmp_path: Path, text: str) -> None:
         {**CLAIR, "vulnerabilities": None},
     ],
 )
-def test_a_report_of_another_form_is_no_evidence(tmp_path: Path, report: Any) -> None:
+def test_a_report_of_another_form_is_not_evidence(tmp_path: Path, report: Any) -> None:
     root = write(tmp_path, {**STOCK, "images/scans/one.json": json.dumps(report)})
     outcome = gangplan("validate", "-C", root)
     assert outcome.errors() == [("images/scans/one.json:1:1", "scan-unreadable")], outcome.err

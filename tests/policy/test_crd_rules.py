@@ -118,7 +118,7 @@ def test_a_change_of_an_immutable_field_is_reported() -> None:
     assert found.path == ("spec", "controllerName")
 
 
-def test_another_order_of_a_keyed_list_is_no_change() -> None:
+def test_another_order_of_a_keyed_list_is_not_a_change() -> None:
     item = {"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "string"}}}
     rule = [{"rule": "self == oldSelf", "message": "fixed"}]
     keyed = {

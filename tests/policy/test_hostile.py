@@ -50,7 +50,7 @@ SHAPELESS = [
 
 @pytest.mark.parametrize("command", [("validate",), ("policy", "list"), ("policy", "test")])
 @pytest.mark.parametrize(("text", "says"), SHAPELESS)
-def test_documents_that_are_no_object_are_refused(
+def test_documents_that_are_not_objects_are_refused(
     tmp_path: Path, text: str, says: str, command: tuple[str, ...]
 ) -> None:
     root = write(workspaces.stock(tmp_path), {"policies/x.yaml": text})

@@ -126,7 +126,7 @@ def test_nothing_is_written_outside_of_the_workspace(root: Path, tmp_path: Path)
     assert list(outside.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_no_internal_error(root: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_not_an_internal_error(root: Path) -> None:
     write(root, {"schemas": "a file"})
     outcome = take_in(root, CRD)
     assert outcome.code == Exit.ENVIRONMENT

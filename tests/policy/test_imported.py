@@ -429,7 +429,7 @@ def test_a_status_is_separate_only_where_the_crd_says_so() -> None:
     ],
 )
 def test_numbers_and_texts_that_a_server_cannot_read_are_refused(metadata: Any, spec: Any, said: str) -> None:
-    """As in answers of Kubernetes 1.34: beyond 64 bits a number is no integer, and annotations are texts."""
+    """As in answers of Kubernetes 1.34: beyond 64 bits a number is not an integer; annotations are texts."""
     schema = fields(count={"type": "integer"}, either={"x-kubernetes-int-or-string": True})
     definition = crd({"type": "object", "properties": {"spec": schema}})
     versions = SchemaVersions(

@@ -1,4 +1,4 @@
-"""A stand-in for ssh on hosts that are no namespaces (standin.py): it connects where the real one would.
+"""A stand-in for ssh on hosts that are not namespaces (standin.py): it connects where the real one would.
 
 It reads a command line as OpenSSH 9 does, looks up the host, checks the network policies, looks for a
 listening sshd and for the keys, and gives the command what a login gives: a home, a shell, sshd's

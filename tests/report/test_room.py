@@ -151,7 +151,7 @@ SPOILT: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_a_file_that_is_no_run_uses_nothing(name: str, root: Path) -> None:
+def test_a_file_that_is_not_a_run_uses_nothing(name: str, root: Path) -> None:
     workspaces.write(root, {CLUSTER: QUOTA, OTHER: other(3)})
     render(root)
     (path,) = (root / "rendered/lab/runs/nlp").glob("notes-*.yaml")

@@ -101,7 +101,7 @@ def test_another_run_that_is_stopped_does_not_stop_the_one_that_runs(repo: Repos
     assert repo.edits("--cluster", "lab") == [("stopped", "second")]
 
 
-def test_hidden_files_of_other_tools_are_no_change(repo: Repository) -> None:
+def test_hidden_files_of_other_tools_are_not_changes(repo: Repository) -> None:
     workspaces.write(repo.root, {"images/.hadolint.yaml": "ignored: []\n"})
     repo.commit()
     repo.git("checkout", "-q", "-B", "main")

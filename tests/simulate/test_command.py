@@ -94,7 +94,7 @@ def test_mistakes_in_files_are_reported(tmp_path: Path, text: str, said: str) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{every: 0m, times: 2}", "every is no time at all"),
+        ("{every: 0m, times: 2}", "every is zero"),
         ("{every: 1h, times: -2}", "is not understood"),
         ("{every: 1h, times: yes}", "is not understood"),
     ],

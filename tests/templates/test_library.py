@@ -31,7 +31,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_every_template_that_is_no_benchmark_is_tried() -> None:
+def test_every_template_that_is_not_a_benchmark_is_tried() -> None:
     names = {one.stem for one in (REPOSITORY / "jobtemplates").glob("*.yaml")}
     assert {name for name in names if not name.startswith("benchmark-")} == set(LIBRARY)
 

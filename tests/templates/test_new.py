@@ -140,7 +140,7 @@ def test_invalid_parameters_are_refused_and_nothing_is_written(
     assert not (root / "specs/nlp/templates").exists()
 
 
-def test_what_is_no_plain_job_is_refused(root: Path) -> None:
+def test_what_is_not_a_plain_job_is_refused(root: Path) -> None:
     (root / "jobtemplates").mkdir()
     (root / "jobtemplates/filer.yaml").write_text(MADE)
     write(root, {"specs/nlp/made.yaml": "apiVersion: gangplan.dev/v1\nkind: TrainingJob\ntemplate: filer\n"})

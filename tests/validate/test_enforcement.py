@@ -94,6 +94,6 @@ def test_changed_parameters_and_expressions_are_notes() -> None:
     assert Severity.NOTE < Severity.WARNING
 
 
-def test_config_maps_that_are_no_parameters_are_ignored() -> None:
+def test_config_maps_that_are_not_parameters_are_ignored() -> None:
     key = "ConfigMap", "monitoring", "dashboard"
     assert said({key: {"data": {"a": "b"}}}, {key: {"data": {"a": "c"}}}) == []

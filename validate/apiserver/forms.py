@@ -109,7 +109,7 @@ def check_relative_volume_path(path: FieldPath, text: str, what: str) -> FoundPr
 def check_duplicate_list_entries(
     path: FieldPath, values: Iterable[Any], key: Callable[[Any], Any], what: str, before: Iterable[Any] = ()
 ) -> FoundProblems:
-    """Report each value whose key occurred earlier or is in `before`; None is no key."""
+    """Report each value whose key occurred earlier or is in `before`; None means no key."""
     seen = set(before)
     for index, value in enumerate(values):
         name = key(value)

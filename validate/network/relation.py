@@ -199,7 +199,7 @@ def list_pods_outside_run(
             home = build_namespace_labels(name, homes)
             found.append(PodGroup(f"pods of namespace '{name}'", name, home, ANY_LABELS))
     unknown = PartialLabels({NAMESPACE_NAME_LABEL: ~build_label_values(namespace, *homes)}, ANYTHING)
-    found.append(PodGroup("pods of namespaces that are no team's", "", unknown, ANY_LABELS))
+    found.append(PodGroup("pods of namespaces that belong to no team", "", unknown, ANY_LABELS))
     return found
 
 

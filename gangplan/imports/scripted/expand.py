@@ -134,7 +134,7 @@ class _Word:
             elif mark == '"' and not is_quoted:
                 end = _find_closing_shell_quote(text, at + 1)
                 if text[at + 1 : end] in _ARGUMENTS and self.scope.values.get("@") == "":
-                    at = end + 1  # no arguments are no word, rather than an empty one
+                    at = end + 1  # no arguments make no word, rather than an empty one
                     continue
                 self._add("", is_quoted=True)
                 self._read(text[at + 1 : end], True)
