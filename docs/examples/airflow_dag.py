@@ -17,10 +17,10 @@ DIGEST = "2c1f8d75f1b40f3e2d3e0b5c9b4802040604b3c2d1aa99887766554433220011"
 CLIENT = f"registry.example.com/tools/kubectl@sha256:{DIGEST}"
 # Each run, whether it is created here (and not by an engine), and what it comes after.
 RUNS = {
-    "features": ("features-4202e99d", False, ()),
-    "train": ("train-256d1e72", True, ("features",)),
-    "evaluate": ("evaluate-126082e0", True, ("train", "features")),
-    "register": ("register-e6a6a324", True, ("evaluate",)),
+    "features": ("features-4c5fe5f3", False, ()),
+    "train": ("train-fcbc34ff", True, ("features",)),
+    "evaluate": ("evaluate-ef99115d", True, ("train", "features")),
+    "register": ("register-bdf432ca", True, ("evaluate",)),
 }
 LABELS = {
     "app.kubernetes.io/managed-by": "gangplan",

@@ -86,6 +86,14 @@ gp_find() {
   [ ! -x "${gp_path%/*}/prted" ] && [ ! -x "${gp_path%/*}/orted" ] || gp_program=$gp_path
 }
 
+# Intel MPI's mpirun fails when it meets the end of its input after the first programs have ended and before
+# the last one has (2021.18, "error sending cmd 15 to proxy"). So Hydra gets an input that does not end.
+gp_input=/dev/null
+if [ "$gp_mpi" = hydra ]; then
+  [ -p /tmp/gangplan-input ] || mkfifo /tmp/gangplan-input 2>/dev/null || :
+  [ ! -p /tmp/gangplan-input ] || gp_input=/tmp/gangplan-input
+fi
+
 # Starts one program per worker by the run's own mpirun, and counts them.
 gp_reach() {
   gp_find mpirun
@@ -96,7 +104,7 @@ gp_reach() {
   openmpi) set -- -np "$gp_workers" --bind-to none --map-by ppr:1:node sh -c 'echo "gangplan-host $(uname -n)"; sleep 1' ;;
   *) set -- -f /tmp/gangplan-hosts -n "$gp_workers" -ppn 1 sh -c 'echo "gangplan-host $(uname -n)"' ;;
   esac
-  timeout -k 10 "$gp_wait" "$gp_program" "$@" </dev/null | sed -n 's/.*gangplan-host //p' | sort -u | wc -l
+  timeout -k 10 "$gp_wait" "$gp_program" "$@" <>"$gp_input" | sed -n 's/.*gangplan-host //p' | sort -u | wc -l
 }
 gp_reached=$(gp_reach)
 [ "$gp_reached" -eq "$gp_workers" ] || {
@@ -118,7 +126,7 @@ gp_inspect() {
     }
   done
   gp_code=0
-  timeout -k 10 "$gp_wait" "$gp_program" "$@" </dev/null || gp_code=$?
+  timeout -k 10 "$gp_wait" "$gp_program" "$@" <>"$gp_input" || gp_code=$?
   case $gp_code in
   0) ;;
   183 | 184 | 186 | 187 | 188 | 189 | 190 | 191) gp_fail "$gp_code" ;;
