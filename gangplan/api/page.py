@@ -60,7 +60,7 @@ As a draft of a team it is judged as if its file stood in the workspace; `write`
 >>> run["cluster"], run["ranks"], run["totals"]["memory"]
 ('lab', 8, '128Gi')
 >>> sorted(draft.render())  # the run, and the launch scripts that it mounts
-['lab/runs/nlp/finetune-f4958202.yaml', 'lab/runs/nlp/launch.3b1d0bd6.yaml']
+['lab/runs/nlp/finetune-e511b5cf.yaml', 'lab/runs/nlp/launch.3b1d0bd6.yaml']
 >>> draft.write().name
 'finetune.yaml'
 
