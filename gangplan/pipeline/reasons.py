@@ -8,6 +8,7 @@ from typing import Any
 
 from gangplan.emit import EarlierRun
 from gangplan.findings import FieldPath, Location
+from gangplan.generators.scripts import SCRIPTS_VOLUME
 from gangplan.objects import Body, walk_leaves
 from gangplan.plan import RunPlan
 from gangplan.plan.names import is_hashed_kind
@@ -21,6 +22,9 @@ from gangplan.validate.problems import format_path
 
 # How many places are named; the objects of `plan --base` have the rest.
 _MOST = 3
+# Where a TrainingRuntime has its jobs, and each of them the spec of its pods.
+_JOBS = ("spec", "template", "spec", "replicatedJobs")
+_POD = ("template", "spec", "template", "spec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,8 @@ class RunReason:
     """Why a run is a new one although its spec is the same.
 
     `places` are fields of shared files whose value of today made a field of the run another one, each with
-    its name; `fields` are the fields of the run that differ, which is all that is known without `places`.
+    its name; `fields` are the fields of the run that differ, which is all that is known without `places`:
+    then gangplan has other launch scripts, or renders the run in another way.
     """
 
     places: tuple[tuple[str, Location], ...] = ()
@@ -69,7 +74,7 @@ def explain_change_since_earlier_run(
                 for one in found
                 if one.where is not None and _is_in(values(one), value, was)
             )
-            fields[f"{body['kind']} {format_path(path)}"] = None
+            fields[_name_field_of_run(body, path, value)] = None
     return RunReason(tuple(certain), tuple(fields))
 
 
@@ -82,6 +87,17 @@ def format_changed_places(places: Sequence[tuple[str, Location]]) -> str:
 def _format_shortened_list(words: Sequence[str], what: str) -> str:
     more = [f"{len(words) - _MOST} other {what}"] if len(words) > _MOST else []
     return ", ".join([*words[:_MOST], *more])
+
+
+def _name_field_of_run(body: Body, path: FieldPath, value: Any) -> str:
+    """Return a field in words: `the launch scripts`, or `containers[0].args[3] of launcher`."""
+    if SCRIPTS_VOLUME in str(value):
+        return "the launch scripts"
+    if path[: len(_JOBS)] != _JOBS:
+        return f"{body['kind']} {format_path(path)}"
+    job = find_value_at(body, path[: len(_JOBS) + 1])
+    inner = path[len(_JOBS) + 1 :]
+    return f"{format_path(inner[len(_POD) :] if inner[: len(_POD)] == _POD else inner)} of {job['name']}"
 
 
 def _find_fields_changed_since_earlier_run(old: Body, new: Body) -> Iterator[tuple[FieldPath, Any, Any]]:
