@@ -194,7 +194,7 @@ def _list_carried_variables(items: Sequence[ScriptItem], forced: set[int], numbe
     """Return what the script exports before a launch, for ranks that get only what mpirun passes on (Open MPI's -x)."""
     found: dict[str, str] = {}
     for one in sorted(forced):
-        if one < number:
+        if one < number and items[one].shells == items[number].shells[: len(items[one].shells)]:
             found |= {name: f'{name}="${name}"' for name in items[one].exports}
             for name in items[one].unsets:
                 found.pop(name, None)

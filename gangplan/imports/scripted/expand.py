@@ -36,7 +36,8 @@ class ScriptScope:
 
     `values` were set by it, or are known before it runs; a name that is absent comes from outside. `output`
     returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see;
-    `present` are names that surely have a value when the script runs, although it is not known before.
+    `present` are names that surely have a value when the script runs, although it is not known before;
+    `set_inside` are names that only subshells set.
     """
 
     values: dict[str, ShellValue] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class ScriptScope:
     output: Callable[[str], ShellValue] = lambda command: None
     used: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
+    set_inside: set[str] = field(default_factory=set)
     length: int = 0
     exports_all: bool = False  # set -a
 

@@ -34,6 +34,8 @@ class ScriptItem:
     fields: list[ExpandedWord] = field(default_factory=list)
     words: list[ShellWord] = field(default_factory=list)
     folder: str = ""
+    is_home: bool = False  # a folder that is the run's if no subshell is around it
+    shells: tuple[int, ...] = ()  # the subshells around it, where something follows them
     is_background: bool = False
     joined: str = ""  # the operator before it, if it is part of a list
     status: bool | None = None  # whether it succeeds, as far as that is known before the script runs

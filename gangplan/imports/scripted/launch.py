@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.scripted import slurm_options, slurm_tables
+from gangplan.imports.scripted import idioms, slurm_options, slurm_tables
 from gangplan.imports.scripted.containers import (
     ContainerStart,
     convert_image_uri_to_reference,
@@ -97,6 +97,21 @@ def is_start_of_batch_script_launch(texts: Sequence[str], at: int = 0) -> bool:
         return bool(find_launchers(texts[at:], None))
     except UnreadableError:
         return False
+
+
+def is_batch_script_launch(texts: Sequence[str]) -> bool:
+    """Return whether a command of the script starts ranks, and not only what looks around or prepares."""
+    if not is_start_of_batch_script_launch(texts):
+        return False
+    inside = find_container_start_in_script(rest := skip_job_step_launcher(texts), 0)
+    if inside is not None and (inside.is_entrypoint or inside.end >= len(rest)):
+        return True
+    rest = rest[inside.end :] if inside is not None else rest
+    if rest and program_name_of(rest[0]) == "bash":
+        return len(rest) != 1
+    return (
+        not rest or program_name_of(rest[0]) not in idioms.INSPECTION_COMMANDS | idioms.PREPARATION_COMMANDS
+    )
 
 
 def read_script_launch(

@@ -9,6 +9,7 @@ from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.parts import ScriptCommand, Statement, StatementForm
 from gangplan.imports.scripted.pieces import fill_script_variables
+from gangplan.imports.scripted.subshells import write_subshell_ends
 from gangplan.records import dataclass
 
 PIPES, JOINS = ("|", "|&"), ("&&", "||")
@@ -168,6 +169,7 @@ def join_script_lines(items: Sequence[ScriptItem], written: Mapping[int, str]) -
     for number in sorted(written):
         item = items[number]
         is_joined = before >= 0 and all(items[one].joined for one in range(before + 1, number + 1))
-        found += (f" {item.joined} " if is_joined else "\n" if found else "") + written[number]
+        between = write_subshell_ends(items[before] if before >= 0 else None, item)
+        found += (f" {item.joined} " if is_joined else between) + written[number]
         before = number
-    return found
+    return found + write_subshell_ends(items[before], None) if found else found

@@ -19,6 +19,11 @@ class Redirect:
     target: str
 
 
+def is_input_redirect(one: Redirect) -> bool:
+    """Return whether a redirection is what a command reads from."""
+    return one.operator.lstrip("0123456789") in ("<", "<<", "<<-", "<<<")
+
+
 @dataclass(slots=True)
 class ScriptCommand:
     """A simple command: assignments, words, redirections, its place, and the operator after it.

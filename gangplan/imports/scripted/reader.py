@@ -16,6 +16,7 @@ from gangplan.imports.scripted.items import ScriptItem, ScriptRefusal
 from gangplan.imports.scripted.job import ScriptJob
 from gangplan.imports.scripted.launch import skip_job_step_launcher
 from gangplan.imports.scripted.pieces import ShellValue, fill_script_variables, find_variable_names
+from gangplan.imports.scripted.subshells import unwrap_last_subshells
 from gangplan.imports.scripted.walk import ScriptWalk
 from gangplan.imports.scripted.wanted import WantedAllocation
 from gangplan.imports.workload import SourceJob
@@ -107,6 +108,7 @@ def _walk_batch_script(
                 )
             ]
         ) from None
+    unwrap_last_subshells(walk.items)
     return walk, name, known
 
 

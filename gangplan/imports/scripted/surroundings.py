@@ -11,6 +11,7 @@ from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
+from gangplan.imports.scripted.parts import is_input_redirect
 from gangplan.imports.scripted.pieces import PartialText, ShellValue
 from gangplan.imports.variables import SET_BY_TORCHRUN
 
@@ -83,7 +84,7 @@ class Surroundings:
         for path in self.script.lines("input", item.begin, first):
             SourceNode(self.source, path, None).asked("what is piped into the program is not there in a run")
         for redirect in (one for part in item.parts for one in part.redirects):
-            if redirect.operator in ("<", "<<", "<<-", "<<<"):
+            if is_input_redirect(redirect):
                 where = SourceNode(self.source, self._path(item), None)
                 self.questions.append(
                     (
@@ -103,7 +104,8 @@ class Surroundings:
         They export what only a shell can determine, extend what the image has, or come behind a launch, which
         must not see them.
         """
-        self.extended = {name for item in items for name in item.extends & self.scope.exported}
+        exported = self.scope.exported.union(*(item.exports for item in items))
+        self.extended = {name for item in items for name in item.extends & exported}
         begun, found, again = False, set[int](), set[str]()
         for number, item in enumerate(items):
             fates = {self._fate(name, value)[0] for name, value in item.exports.items()}
@@ -111,9 +113,10 @@ class Surroundings:
                 self._fate(name, self.scope.values.get(name))[0] == "keep"
                 for name in item.extends & self.extended
             )
-            if "keep" in fates or is_base or (begun and ("env" in fates or item.unsets)):
+            is_later = begun or bool(item.shells)
+            if "keep" in fates or is_base or (is_later and ("env" in fates or item.unsets)):
                 found.add(number)
-                again |= {*item.exports, *item.unsets} if begun else set()
+                again |= {*item.exports, *item.unsets} if is_later else set()
             begun |= item.kind == "launch"
         # The lines before set what a later line sets again: the command would win over env: for all launches.
         found |= {
@@ -180,7 +183,8 @@ class Surroundings:
     def _names_outside(self, texts: Sequence[str], own: str) -> list[str]:
         """Return the variables in a value that only the old cluster sets, but for the one that is set."""
         names = [text.strip("${}") for text in texts if re.fullmatch(r"\$\{?[A-Za-z_]\w*\}?", text)]
-        return [name for name in dict.fromkeys(names) if name != own and name not in self.scope.values]
+        known = self.scope.values.keys() | self.scope.set_inside
+        return [name for name in dict.fromkeys(names) if name != own and name not in known]
 
     def account(self, items: Sequence[ScriptItem], numbers: Sequence[int], made: AssembledCommand) -> None:
         """Account for every line around the launch."""

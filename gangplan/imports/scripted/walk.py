@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import (
@@ -19,7 +20,6 @@ from gangplan.imports.scripted.conditions import (
     find_open_condition_names,
     split_shell_words,
 )
-from gangplan.imports.scripted.containers import find_container_start_in_script
 from gangplan.imports.scripted.decided import find_skipped_assignments
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.evaluated import expand_command_words
@@ -31,8 +31,7 @@ from gangplan.imports.scripted.hosts import (
 )
 from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_launch_in_shell_block
 from gangplan.imports.scripted.launch import (
-    is_start_of_batch_script_launch,
-    skip_job_step_launcher,
+    is_batch_script_launch,
     skip_shell_command_prefixes,
     strip_scheduler_start,
 )
@@ -49,9 +48,10 @@ from gangplan.imports.scripted.options import (
     is_shell_option_command,
     set_shell_options,
 )
-from gangplan.imports.scripted.parts import ScriptCommand, Statement
+from gangplan.imports.scripted.parts import ScriptCommand, Statement, is_input_redirect
 from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
+from gangplan.imports.scripted.subshells import restore_scope_after_subshell, mark_first_launch_as_background
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
 
@@ -65,7 +65,7 @@ _NEVER = "its condition does not hold"
 class ScriptWalk:
     """A walk through a script; `items` are its results, `refusals` what only running it would show."""
 
-    __slots__ = ("functions", "has_ended", "items", "refusals", "scope", "script")
+    __slots__ = ("functions", "has_ended", "items", "refusals", "scope", "script", "subshells")
 
     def __init__(self, script: BatchScript, scope: ScriptScope) -> None:
         self.script, self.scope = script, scope
@@ -73,6 +73,7 @@ class ScriptWalk:
         self.refusals: list[ScriptRefusal] = []
         self.functions: dict[str, bool] = {}
         self.has_ended = False
+        self.subshells = 0  # how many are around what is being read
 
     def all(self, begin: int = 0, end: int | None = None, depth: int = 0) -> None:
         """Walk through everything between two places.
@@ -97,13 +98,32 @@ class ScriptWalk:
         ):
             return
         elif one.form == "group" and depth < 8 and len(one.marks) == 2 and self._starts(one.parts):
-            if one.marks[0].text == "(" and any(is_shell_option_command(part.texts) for part in one.parts):
-                message = "a launch is in a subshell with options of its own"
-                self.refusals.append(ScriptRefusal(one.begin, message, "Set them for the whole script."))
-            self._gone(one, one.marks[0].end, one.marks[1].begin, "its commands run in order")
-            self.all(one.marks[0].end, one.marks[1].begin, depth + 1)
+            self._grouped(one, depth)
         else:
             self._compound(one)
+
+    def _grouped(self, one: Statement, depth: int) -> None:
+        """Walk through a group or a subshell with a launch."""
+        begin, end, count = one.marks[0].end, one.marks[1].begin, len(self.items)
+        is_subshell = one.marks[0].text == "("
+        if is_subshell and any(is_shell_option_command(part.texts) for part in one.parts):
+            message = "a launch is in a subshell with options of its own"
+            self.refusals.append(ScriptRefusal(one.begin, message, "Set them for the whole script."))
+        if any(
+            is_input_redirect(entry) for part in one.parts if part.begin >= end for entry in part.redirects
+        ):
+            message = "commands with a launch read from what the script gives them"
+            self.refusals.append(ScriptRefusal(end, message, "Let each command open its file by itself."))
+        self._gone(one, begin, end, "its commands run in order")
+        self.subshells += is_subshell
+        with restore_scope_after_subshell(self.scope) if is_subshell else nullcontext():
+            self.all(begin, end, depth + 1)
+        self.subshells -= is_subshell
+        mark_first_launch_as_background(self.items[count:], one.is_background)
+        if is_subshell:
+            self.has_ended = False
+            for item in self.items[count:]:
+                item.shells = (begin, *item.shells)
 
     def _is_mixed(self, one: Statement) -> bool:
         """Return whether `&&` or `||` joins a compound command to others."""
@@ -171,30 +191,15 @@ class ScriptWalk:
         return [
             part
             for part in parts
-            if (part.words and self._is_launch(self._texts(part))) or self._captures(part)
+            if (part.words and is_batch_script_launch(self._texts(part))) or self._captures(part)
         ]
 
     def _captures(self, part: ScriptCommand) -> bool:
-        return is_launch_captured(part, self.script.text, self._is_launch, self.scope.output)
+        return is_launch_captured(part, self.script.text, is_batch_script_launch, self.scope.output)
 
     def _texts(self, part: ScriptCommand) -> list[str]:
         text = self.script.text
         return [one.text for word in part.words for one in self.scope.fields(text[word.begin : word.end])]
-
-    def _is_launch(self, texts: Sequence[str]) -> bool:
-        if not is_start_of_batch_script_launch(texts):
-            return False
-        inside = find_container_start_in_script(rest := skip_job_step_launcher(texts), 0)
-        if inside is not None and (inside.is_entrypoint or inside.end >= len(rest)):
-            return True
-        rest = rest[inside.end :] if inside is not None else rest
-        is_shell = bool(rest) and program_name_of(rest[0]) == "bash"
-        return (
-            len(rest) != 1
-            if is_shell
-            else not rest
-            or program_name_of(rest[0]) not in idioms.INSPECTION_COMMANDS | idioms.PREPARATION_COMMANDS
-        )
 
     def _compound(self, one: Statement) -> None:
         begins = self._starts(one.parts)
@@ -215,10 +220,12 @@ class ScriptWalk:
                     one.form, begins[0].begin, find_open_condition_names(one, self.script.text, self.scope)
                 )
             )
-        for name in names:
-            self.scope.values[name] = None
-        self.scope.present -= names
-        kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
+        is_subshell = self.script.text.startswith("(", one.begin)
+        with restore_scope_after_subshell(self.scope) if is_subshell else nullcontext():
+            self.scope.values |= dict.fromkeys(names)
+            self.scope.present -= names
+            kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
+        names = set() if is_subshell else names
         if one.form == "loop" and one.name:
             self.scope.values[one.name] = None
         is_idle = all(kind == "drop" for kind in kinds)
@@ -274,7 +281,9 @@ class ScriptWalk:
         if not first.words and len(parts) == 1:
             self._assigned(first, begin, end)
             return
-        lead = next((part for part in parts if part.words and self._is_launch(self._texts(part))), first)
+        lead = next(
+            (part for part in parts if part.words and is_batch_script_launch(self._texts(part))), first
+        )
         fields, words = expand_command_words(lead, self.script.text, self.scope)
         texts = [one.text for one in fields]
         if first.texts[:1] and first.texts[0] in DECLARATION_COMMANDS:
@@ -329,6 +338,8 @@ class ScriptWalk:
             fields[1].is_open or is_late or not item.folder.startswith("/")
         ):
             item.kind = "keep"
+        elif self.subshells:
+            item.kind, item.is_home = "keep", True
         else:
             self.scope.values["PWD"] = item.folder
 
@@ -343,7 +354,7 @@ class ScriptWalk:
         if not texts:
             return "drop", idioms.DROPPED_COMMANDS["set"]
         name = program_name_of(texts[0])
-        if self._is_launch(texts):
+        if is_batch_script_launch(texts):
             return "launch", ""
         rest = strip_scheduler_start(texts)
         name = program_name_of(rest[0]) if rest else name
