@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from gangplan.imports.batch import Batch, judge_import_batch, read_import_batch
@@ -448,13 +449,20 @@ def home(root: Path, **answers: object) -> ImportTarget:
     return ImportTarget(load_workspace(root), "nlp", ImportAnswers(**answers))  # type: ignore[arg-type]
 
 
-def imported(root: Path, kind: str, text: str, name: str = "job.yaml", **answers: object) -> Batch:
-    """Import a source into a workspace at `root`, and check it there."""
+def imported(
+    root: Path,
+    kind: str,
+    text: str,
+    name: str = "job.yaml",
+    filled: Mapping[str, str] | None = None,
+    **answers: object,
+) -> Batch:
+    """Import a source into a workspace at `root`, with values for what it leaves open, and check it there."""
     workspace = home(root / "workspace", **answers)
     folder = root / "sources"
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
-    batch = read_import_batch(SOURCE_KINDS[kind], [folder / name], workspace, {})
+    batch = read_import_batch(SOURCE_KINDS[kind], [folder / name], workspace, filled or {})
     judge_import_batch(batch, root / "workspace")
     return batch
 

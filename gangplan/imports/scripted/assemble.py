@@ -17,6 +17,7 @@ from gangplan.imports.scripted.pieces import (
     fill_script_variables,
     find_variable_names,
 )
+from gangplan.imports.scripted.positional import ARGUMENT_NAMES, reads_script_arguments
 from gangplan.plan.launchers import (
     UnreadableError,
     find_launcher_at,
@@ -97,10 +98,10 @@ def assemble_command(
         if at < 0:
             return AssembledCommand(tuple(only), shlex.join(only), [], asks)
         written = {number: only[at]}  # the shell of the launch may call functions of the script
-        asks += _add_needed_script_items(items, written, text, values)
+        asks += _add_needed_script_items(items, written, text, values, has_own_arguments=True)
         script = "\n".join(written[one] for one in sorted(written))
         kept = [items[one] for one in sorted(written) if one not in launches]
-        return AssembledCommand((*only[:at], script), script, kept, asks)
+        return AssembledCommand((*only[:at], script, *only[at + 1 :]), script, kept, asks)
     asks += _add_needed_script_items(items, written, text, values)
     if is_shell_option_needed(written.values()):
         written |= {
@@ -122,15 +123,21 @@ def _write_list_line(items: Sequence[ScriptItem], number: int, line: tuple[str, 
 
 
 def _add_needed_script_items(
-    items: Sequence[ScriptItem], written: dict[int, str], text: str, values: Mapping[str, str]
+    items: Sequence[ScriptItem],
+    written: dict[int, str],
+    text: str,
+    values: Mapping[str, str],
+    has_own_arguments: bool = False,
 ) -> list[ScriptItem]:
     """Add assignments of variables and functions that are used, and what these need in turn.
 
-    Return the functions that only a scheduler could answer.
+    An inner shell has arguments of its own. Return the functions that only a scheduler could answer.
     """
     asks: dict[int, ScriptItem] = {}
     while True:
         wanted = find_variable_names(written.values())
+        if not has_own_arguments and reads_script_arguments(written.values()):
+            wanted |= ARGUMENT_NAMES
         called = "\n".join(written.values())
         added = {}
         for number, item in enumerate(items):
@@ -140,7 +147,7 @@ def _add_needed_script_items(
                 re.search(rf"\b{re.escape(one)}\b", called) for one in item.names
             )
             if calls or (not item.is_function and item.names & wanted):
-                raw = fill_script_variables(text[item.begin : item.end], values)
+                raw = fill_script_variables(item.text or text[item.begin : item.end], values)
                 if _ASKS_HOSTS.search(raw):
                     asks[number] = item
                 else:

@@ -21,7 +21,7 @@ from gangplan.records import dataclass
 _MOST_PIECES, _DEEPEST = 200_000, 40
 
 _ARGUMENTS = ("$@", "${@}")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _OPERATION = re.compile(
     r"(?P<length>#?)(?P<name>[A-Za-z_]\w*|[0-9]+|[@*#])(?P<index>\[[^]]*\])?(?P<how>:?[-=+?]|%%?|##?|//?|:|\^\^?|,,?)?(?P<rest>.*)",
     re.DOTALL,
@@ -199,7 +199,18 @@ class _Word:
 
     def _variable(self, name: str, raw: str, is_quoted: bool) -> None:
         self.scope.used.add(name)
-        self._known(self.scope.values.get(name), raw, is_quoted)
+        self._named(name, raw, is_quoted)
+
+    def _named(self, name: str, raw: str, is_quoted: bool) -> None:
+        """Add the value of a variable, or all arguments."""
+        value = self._value(name)
+        if name not in ("@", "*") or not isinstance(value, tuple):
+            self._known(value, raw, is_quoted)
+        elif not self.splits or (is_quoted and name == "*"):
+            is_usual = name == "@" or "IFS" not in self.scope.values
+            self._known(" ".join(one.text for one in value) if is_usual else None, raw, is_quoted)
+        else:
+            self._all(value, raw, is_quoted)
 
     def _known(self, value: ShellValue, raw: str, is_quoted: bool) -> None:
         """Add a value in place of the expansion, split into words as a shell does."""
@@ -239,7 +250,10 @@ class _Word:
         name, index, how = found["name"], found["index"] or "", found["how"] or ""
         if not how.endswith("="):
             self.scope.used.add(name)
-        value = self.scope.values.get(name)
+        value = self._value(name)
+        if name in ("@", "*"):
+            self._arguments(found, raw, is_quoted)
+            return
         if index in ("[@]", "[*]") and not found["length"] and not how:
             self._all(value, raw, is_quoted)
             return
@@ -259,7 +273,7 @@ class _Word:
             )
             self._known(str(count) if count is not None else None, raw, is_quoted)
         elif how.endswith(("-", "=")):
-            is_there = name in self.scope.values and (value != "" or ":" not in how)
+            is_there = self._is_set(name) and (value != "" or ":" not in how)
             if is_there:
                 shown = f"${{{name}}}" if self.scope.is_present(name) else raw
                 self._known(value, shown, is_quoted)
@@ -268,10 +282,37 @@ class _Word:
                 if how.endswith("="):
                     self.scope.values[name] = self.scope.value(found["rest"])
         elif how.endswith("+"):
-            if name in self.scope.values and (value != "" or ":" not in how):
+            if self._is_set(name) and (value != "" or ":" not in how):
                 self._read(found["rest"], is_quoted, is_inside=True)
         else:
             self._known(self._changed(value, how, found["rest"]), raw, is_quoted)
+
+    def _value(self, name: str) -> ShellValue:
+        """Return the value of a variable; that of an argument behind those that the script sets is empty."""
+        is_behind = name.isdigit() and "9" in self.scope.values and not self._is_set(name)
+        return (
+            "" if is_behind and isinstance(self.scope.values.get("#"), str) else self.scope.values.get(name)
+        )
+
+    def _is_set(self, name: str) -> bool:
+        """Return whether a variable is set, if only to nothing; arguments behind the last are not."""
+        count = self.scope.values.get("#")
+        is_behind = name.isdigit() and isinstance(count, str) and int(name) > int(count)
+        return name in self.scope.values and not is_behind
+
+    def _arguments(self, found: re.Match[str], raw: str, is_quoted: bool) -> None:
+        """Add all arguments, their number, or a part of them."""
+        value, how, rest = self.scope.values.get(found["name"]), found["how"] or "", found["rest"]
+        words = () if value == "" else value
+        if found["length"] and isinstance(words, tuple):
+            self._known(str(len(words)), raw, is_quoted)
+        elif not how and not rest:
+            self._named(found["name"], raw, is_quoted)
+        elif how == ":" and isinstance(words, tuple) and self.splits and rest.isdigit() and int(rest):
+            if part := words[int(rest) - 1 :]:
+                self._all(part, raw, is_quoted)
+        else:
+            self._add(raw, is_open=True, is_quoted=is_quoted)
 
     def _all(self, value: ShellValue, raw: str, is_quoted: bool) -> None:
         if not isinstance(value, tuple):

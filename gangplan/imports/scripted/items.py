@@ -71,3 +71,15 @@ def refuse_launch_in_shell_block(form: str, begin: int, names: Sequence[str] = (
         else "Give what decides it (--set NAME=VALUE), or write the launch of one run without it."
     )
     return ScriptRefusal(begin, f"{what}, and only running the script tells how", help)
+
+
+def refuse_launch_in_function(begin: int, name: str) -> ScriptRefusal:
+    """Return the refusal of a function that starts the ranks."""
+    help = "Write the launch of one run without a function."
+    return ScriptRefusal(begin, f"the function {name} starts the ranks", help)
+
+
+def refuse_start_on_host(begin: int) -> ScriptRefusal:
+    """Return the refusal of a part that `ssh` starts on a host of its own."""
+    help = "Write the program that each host runs without it: every worker of a run starts it itself."
+    return ScriptRefusal(begin, "it starts a part of the job on a host by ssh", help)

@@ -121,7 +121,7 @@ class ScriptJob:
         values = {
             name: one
             for name, one in self.walk.scope.values.items()
-            if name in self.known and isinstance(one, str)
+            if name in self.known and name.isidentifier() and isinstance(one, str)
         }
         values |= variables.build_rank_variables(self._kind(start))
         around.start = start
@@ -291,7 +291,7 @@ class ScriptJob:
             for piece in one.pieces
             if piece.is_open and re.fullmatch(r"\$\{?[1-9]\}?", piece.text)
         }
-        for number in sorted(numbered):
+        for number in sorted(numbered) if "@" not in given else ():
             yield place, f"the script takes an argument, ${number}", f"Give its value: --set {number}=VALUE."
         for name in sorted(find_variable_names([_HOSTFILE.sub("", made.text)]) - given):
             help = f"Give its value: --set {name}=VALUE; or set it under env:."

@@ -16,6 +16,7 @@ from gangplan.imports.scripted.items import ScriptItem, ScriptRefusal
 from gangplan.imports.scripted.job import ScriptJob
 from gangplan.imports.scripted.launch import skip_job_step_launcher
 from gangplan.imports.scripted.pieces import ShellValue, fill_script_variables, find_variable_names
+from gangplan.imports.scripted.positional import fill_script_arguments, find_arguments_of_user
 from gangplan.imports.scripted.subshells import unwrap_last_subshells
 from gangplan.imports.scripted.walk import ScriptWalk
 from gangplan.imports.scripted.wanted import WantedAllocation
@@ -91,13 +92,14 @@ def _walk_batch_script(
     scope = ScriptScope(dict(script.filled))
     about = variables.JobVariableFacts(name, script.task, len(wanted.array) or None)
     known = variables.find_slurm_and_pbs_variables(counts, about)
-    arguments = sum(name.isdigit() for name in script.filled)
-    known |= {"#": str(arguments), **({"@": "", "*": ""} if not arguments else {})}
+    known |= fill_script_arguments(script.filled)
     scope.present = variables.list_present_variables(scheduler.mark, bool(wanted.array))
     scope.values = {**dict.fromkeys(scope.present), **known, **scope.values}
     scope.values.setdefault("PWD", ".")
     scope.output = lambda command: _determine_command_substitution_output(command, scope, wanted)
     walk = ScriptWalk(script, scope)
+    if (given := find_arguments_of_user(scope.values)) is not None:
+        walk.items.append(given)
     try:
         walk.all()
     except UnreadableError as error:

@@ -245,12 +245,12 @@ class Surroundings:
 
     def _prepared(self, items: Sequence[ScriptItem]) -> None:
         """Ask about what ran once, on the first node, before ranks that each worker starts itself."""
-        texts = [(item, self.script.text[item.begin : item.end].strip().splitlines()[0]) for item in items]
-        found = [
-            (item, text)
-            for item, text in texts
-            if item.kind == "keep" and not text.startswith(("mkdir", "cd ")) and item.paths
+        texts = [
+            (item, self.script.text[item.begin : item.end].strip().splitlines()[0])
+            for item in items
+            if item.kind == "keep" and item.paths
         ]
+        found = [(item, text) for item, text in texts if not text.startswith(("mkdir", "cd ", "set "))]
         if found and self.start != "mpi":
             shown = "; ".join(
                 dict.fromkeys(text if len(text) < 60 else f"{text[:57]}..." for _, text in found[:4])

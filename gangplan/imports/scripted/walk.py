@@ -29,7 +29,14 @@ from gangplan.imports.scripted.hosts import (
     find_remote_start,
     set_round_numbers,
 )
-from gangplan.imports.scripted.items import ItemKind, ScriptItem, ScriptRefusal, refuse_launch_in_shell_block
+from gangplan.imports.scripted.items import (
+    ItemKind,
+    ScriptItem,
+    ScriptRefusal,
+    refuse_launch_in_function,
+    refuse_launch_in_shell_block,
+    refuse_start_on_host,
+)
 from gangplan.imports.scripted.launch import (
     is_batch_script_launch,
     skip_shell_command_prefixes,
@@ -50,8 +57,13 @@ from gangplan.imports.scripted.options import (
 )
 from gangplan.imports.scripted.parts import ScriptCommand, Statement, is_input_redirect
 from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
+from gangplan.imports.scripted.positional import (
+    ARGUMENT_NAMES,
+    changes_script_arguments,
+    record_script_arguments,
+)
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
-from gangplan.imports.scripted.subshells import restore_scope_after_subshell, mark_first_launch_as_background
+from gangplan.imports.scripted.subshells import mark_first_launch_as_background, restore_scope_after_subshell
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
 
@@ -148,9 +160,9 @@ class ScriptWalk:
                 index += 1 if value else 2
                 if not value:
                     continue
-            begin, end = words[index].end, words[index + 1].begin
-            self._gone(one, begin, end, "which branch runs is known already")
-            self.all(begin, end, depth + 1)
+            inside = words[index].end, words[index + 1].begin
+            self._gone(one, *inside, "which branch runs is known already")
+            self.all(*inside, depth + 1)
             return True
         self.items.append(ScriptItem("drop", one.begin, one.end, [], _NEVER))
         return True
@@ -210,6 +222,7 @@ class ScriptWalk:
             if (found := SCRIPT_ASSIGNMENT.match(word.text))
         }
         names |= {word.text for part in one.parts if part.texts[:1] == ["read"] for word in part.words[1:]}
+        names |= ARGUMENT_NAMES if changes_script_arguments(one.parts) else set()
         if one.form == "function":
             self.functions[one.name] = bool(begins)
             self.items.append(ScriptItem("set", one.begin, one.end, [], names={one.name}, is_function=True))
@@ -284,17 +297,20 @@ class ScriptWalk:
         lead = next(
             (part for part in parts if part.words and is_batch_script_launch(self._texts(part))), first
         )
+        if first.texts[:1] and first.texts[0] in DECLARATION_COMMANDS:
+            self.items.append(record_shell_declaration(self.script.text, self.scope, first, begin, end))
+            return
         fields, words = expand_command_words(lead, self.script.text, self.scope)
         texts = [one.text for one in fields]
-        if first.texts[:1] and first.texts[0] in DECLARATION_COMMANDS:
-            self._declared(first, begin, end)
-            return
         kind, why = self._kind(lead, texts)
         names = find_names_that_are_read(texts) if len(parts) == 1 else set()
         self.scope.values |= dict.fromkeys(names)
         if texts[:1] == [":"]:
             names = set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
         kind = "set" if names else kind
+        is_sure = was not in JOINS and not is_background and kind != "option"
+        if len(parts) == 1 and (found := record_script_arguments(fields, self.scope, is_sure)):
+            kind, names = found, set(ARGUMENT_NAMES)
         own = [lead] if kind in ("launch", "program") else parts
         item = ScriptItem(kind, begin, end, own, why, names, fields=fields, words=words)
         item.is_background = is_background
@@ -311,23 +327,11 @@ class ScriptWalk:
                 self.scope.values.pop(name, None)
                 self.scope.exported.discard(name)
         if texts and texts[0] in self.functions and self.functions[texts[0]]:
-            self.refusals.append(
-                ScriptRefusal(
-                    begin,
-                    f"the function {texts[0]} starts the ranks",
-                    "Write the launch of one run without a function.",
-                )
-            )
+            self.refusals.append(refuse_launch_in_function(begin, texts[0]))
         if item.kind in ("launch", "program") and find_remote_start(
             texts[skip_shell_command_prefixes(texts) :]
         ):
-            self.refusals.append(
-                ScriptRefusal(
-                    begin,
-                    "it starts a part of the job on a host by ssh",
-                    "Write the program that each host runs without it: every worker of a run starts it itself.",
-                )
-            )
+            self.refusals.append(refuse_start_on_host(begin))
         self.items.append(item)
 
     def _folder(self, item: ScriptItem, fields: list[ExpandedWord]) -> None:
@@ -393,6 +397,3 @@ class ScriptWalk:
         if not part.sets:
             item.kind, item.why = "drop", idioms.DROPPED_COMMANDS["set"]
         self.items.append(item)
-
-    def _declared(self, part: ScriptCommand, begin: int, end: int) -> None:
-        self.items.append(record_shell_declaration(self.script.text, self.scope, part, begin, end))
