@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gangplan.imports.batch import Batch
-from gangplan.rules.imports import IMPORT_SCRIPT
+from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SCRIPT
 from tests.imports.sources import imported
 
 
@@ -104,3 +104,29 @@ def test_an_assignment_behind_a_test_is_made_where_the_test_holds(tmp_path: Path
     for number, (line, expected) in enumerate(cases.items()):
         text = f"{head}{line}\nsrun python train.py $FLAG\n"
         assert command(tmp_path / str(number), text) == expected, line
+
+
+def test_what_is_set_behind_the_last_launch_is_in_no_environment(tmp_path: Path) -> None:
+    head = "#!/bin/bash\n#SBATCH -N 2 -n 8\n"
+    cases: dict[str, tuple[object, object]] = {
+        "srun ./a\nexport A=1": (["./a"], None),
+        "export A=1\nsrun ./a\nexport A=2 B=3\necho done": (["./a"], {"A": "1"}),
+        "export A=1\nsrun ./a\nunset A": (["./a"], {"A": "1"}),
+        "export A=$(date +%s)\nsrun ./a\nA=3": (
+            ["bash", "-c", 'export A=$(date +%s)\nmpirun env A="$A" ./a'],
+            None,
+        ),
+        "srun ./a\nexport A=1\ncp x $A": (["bash", "-c", "mpirun ./a\nexport A=1\ncp x $A"], None),
+        "export PYTHONPATH=s\nsrun ./a\nexport PYTHONPATH=t:$PYTHONPATH": (["./a"], {"PYTHONPATH": "s"}),
+        "./a\nexport A=1": (["./a"], None),
+        "( export A=1; srun ./a; export B=1 )\nexport C=1": (["./a"], {"A": "1"}),
+    }
+    for number, (lines, expected) in enumerate(cases.items()):
+        found = values(tmp_path / str(number), f"{head}{lines}\n", "openmpi")
+        assert (found["command"], found.get("env")) == expected, lines
+
+
+def test_a_variable_that_is_set_behind_its_use_is_asked_about(tmp_path: Path) -> None:
+    batch = read(tmp_path, "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun ./a $A\nA=2\n", "openmpi")
+    asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
+    assert asked == ["the command needs A, which the script does not set"]

@@ -134,6 +134,7 @@ def _add_needed_script_items(
     An inner shell has arguments of its own. Return the functions that only a scheduler could answer.
     """
     asks: dict[int, ScriptItem] = {}
+    last = max(written, default=0)
     while True:
         wanted = find_variable_names(written.values())
         if not has_own_arguments and reads_script_arguments(written.values()):
@@ -141,7 +142,7 @@ def _add_needed_script_items(
         called = "\n".join(written.values())
         added = {}
         for number, item in enumerate(items):
-            if item.kind != "set" or number in written or number in asks:
+            if item.kind != "set" or number in written or number in asks or number > last:
                 continue
             calls = item.is_function and any(
                 re.search(rf"\b{re.escape(one)}\b", called) for one in item.names

@@ -55,6 +55,12 @@ class ScriptRefusal:
     help: str
 
 
+def find_last_script_action(items: Sequence[ScriptItem]) -> int:
+    """Return the number of the last item that starts or does something; what is set behind it is for nobody."""
+    acting = (number for number, one in enumerate(items) if one.kind in ("launch", "program", "keep"))
+    return max(acting, default=len(items))
+
+
 def refuse_launch_in_shell_block(form: str, begin: int, names: Sequence[str] = ()) -> ScriptRefusal:
     """Return the refusal of a launch in a loop, case or condition whose rounds and branches are not known.
 

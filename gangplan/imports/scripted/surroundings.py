@@ -10,7 +10,7 @@ from gangplan.imports.scripted.assemble import AssembledCommand
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS, THIS_HOST
-from gangplan.imports.scripted.items import ScriptItem
+from gangplan.imports.scripted.items import ScriptItem, find_last_script_action
 from gangplan.imports.scripted.parts import is_input_redirect
 from gangplan.imports.scripted.pieces import PartialText, ShellValue
 from gangplan.imports.variables import SET_BY_TORCHRUN
@@ -104,10 +104,11 @@ class Surroundings:
         They export what only a shell can determine, extend what the image has, or come behind a launch, which
         must not see them.
         """
+        acting = items[: find_last_script_action(items)]
         exported = self.scope.exported.union(*(item.exports for item in items))
-        self.extended = {name for item in items for name in item.extends & exported}
+        self.extended = {name for item in acting for name in item.extends & exported}
         begun, found, again = False, set[int](), set[str]()
-        for number, item in enumerate(items):
+        for number, item in enumerate(acting):
             fates = {self._fate(name, value)[0] for name, value in item.exports.items()}
             is_base = any(
                 self._fate(name, self.scope.values.get(name))[0] == "keep"
@@ -120,14 +121,9 @@ class Surroundings:
             begun |= item.kind == "launch"
         # The lines before set what a later line sets again: the command would win over env: for all launches.
         found |= {
-            number for number, item in enumerate(items) if item.kind == "set" and again & item.exports.keys()
+            number for number, item in enumerate(acting) if item.kind == "set" and again & item.exports.keys()
         }
-        return found & self._before_last_launch(items)
-
-    @staticmethod
-    def _before_last_launch(items: Sequence[ScriptItem]) -> set[int]:
-        last = max((number for number, one in enumerate(items) if one.kind == "launch"), default=len(items))
-        return set(range(last))
+        return found
 
     def _fate(self, name: str, value: ShellValue) -> tuple[str, str]:
         """Return what becomes of an exported variable (env, keep, filled, drop or ask), and why."""
@@ -190,6 +186,7 @@ class Surroundings:
         """Account for every line around the launch."""
         software: list[str] = []
         place: SourceNode | None = None
+        last = find_last_script_action(items)
         for number, item in enumerate(items):
             if number in numbers:
                 continue
@@ -203,7 +200,10 @@ class Surroundings:
             ):
                 software.append(text.strip().splitlines()[0])
                 place = place or (nodes[0] if nodes else None)
-            self._one(item, nodes, made)
+            if number > last and (item.kind == "set" or item.unsets):
+                self._each(nodes, "dropped", "the script starts nothing behind it")
+            else:
+                self._one(item, nodes, made)
         loaded = " ".join(software)
         self.is_intel, self.is_mpich = bool(_INTEL.search(loaded)), bool(_MPICH.search(loaded))
         wanted = [one for one in software if re.search(r"\bload\b|\badd\b|activate|\buse\b", one)]
