@@ -169,3 +169,59 @@ def test_the_plugin_of_mpi_says_which_task_is_what(tmp_path: Path) -> None:
 )
 def test_flags_of_plugins_are_read_as_go_reads_them(words: tuple[str, ...], flags: dict[str, str]) -> None:
     assert read_plugin_flags(words) == flags
+
+
+@pytest.mark.parametrize(
+    ("plugins", "flags", "questions"),
+    [
+        (
+            "{svc: [--publish-not-ready-addresses, --disable-network-policy=true]}",
+            [
+                "--publish-not-ready-addresses: the workers",
+                "--disable-network-policy: the team's network policies",
+            ],
+            [],
+        ),
+        (
+            "{pytorch: [--master=m, --worker, worker, --port=23456, --wait-master-timeout=60]}",
+            [
+                "--master: the roles",
+                "--worker: the roles",
+                "--worker: the roles",
+                "--port: gangplan and Trainer choose the port",
+                "--wait-master-timeout: torchrun waits",
+            ],
+            [],
+        ),
+        (
+            "{pytorch: [--port=2345]}",
+            ["gangplan and Trainer choose the port"],
+            ["pytorch --port: gangplan and Trainer choose the port at which the pods meet"],
+        ),
+        (
+            "{svc: [--publish, x, stop, --disable-network-policy]}",
+            ["the plugin svc has no flag publish"] * 2
+            + ["the plugin svc reads no more flags from stop on"] * 2,
+            [
+                "svc --publish: the plugin svc has no flag publish",
+                "the plugin svc reads no more flags from stop on",
+            ],
+        ),
+        (
+            "{env: [], svc: [--disable-network-policy]}",
+            ["gangplan and Trainer", "--disable-network-policy:"],
+            [],
+        ),
+    ],
+)
+def test_each_flag_of_a_plugin_has_its_reason(
+    tmp_path: Path, plugins: str, flags: list[str], questions: list[str]
+) -> None:
+    batch = imported(tmp_path, "volcano", job(plugins, ("worker", 2, "[glow]")))
+    entries = [one for one in batch.imported[0].draft.work.entries() if "plugins" in one.name]
+    assert [one.why.startswith(start) for one, start in zip(entries, flags, strict=True)] == [True] * len(
+        flags
+    )
+    asked = [one for one in batch.everything if one.rule == IMPORT_ASKED and one.where.line == 5]
+    assert len(asked) == len(questions), asked
+    assert all(one.message.startswith(start) for one, start in zip(asked, questions, strict=True)), asked
