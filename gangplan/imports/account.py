@@ -54,13 +54,14 @@ def format_field_path_of_imported_job(path: FieldPath) -> str:
 class Account:
     """What is known so far about the leaves of one source; `leaves` gives the place and value of each."""
 
-    __slots__ = ("_leaves", "_marks", "_root", "file", "miscounts")
+    __slots__ = ("_document", "_leaves", "_marks", "_root", "file", "miscounts")
 
     def __init__(self, file: str, leaves: Mapping[FieldPath, tuple[Location, Any]], root: Any = None) -> None:
         self.file = file
         self._leaves = leaves
         self._marks: dict[FieldPath, tuple[State, str, str]] = {}
         self._root = root
+        self._document: tuple[Document, FieldPath] | None = None  # and where the object is in it
         self.miscounts: list[SourceNode] = []  # where the source should say how many, and does not
 
     @classmethod
@@ -70,7 +71,9 @@ class Account:
         for part in base:
             value = value[part]
         leaves = {path: (document.where((*base, *path)), leaf) for path, leaf in walk_leaves(value)}
-        return cls(document.file, leaves, value)
+        found = cls(document.file, leaves, value)
+        found._document = document, base
+        return found
 
     def root(self) -> SourceNode:
         """Return the node at the top."""
@@ -83,14 +86,17 @@ class Account:
             value = value[key]
         depth = len(path)
         leaves = {leaf[depth:]: self._leaves[leaf] for leaf in self.below(path)}
-        return Account(self.file, leaves, value)
+        found = Account(self.file, leaves, value)
+        if self._document is not None:
+            found._document = self._document[0], (*self._document[1], *path)
+        return found
 
     def without(self, key: str) -> Account:
         """Return the account of this object without what is below a key; both share their marks."""
         rest = Account(
             self.file, {leaf: one for leaf, one in self._leaves.items() if leaf[:1] != (key,)}, self._root
         )
-        rest._marks, rest.miscounts = self._marks, self.miscounts
+        rest._marks, rest.miscounts, rest._document = self._marks, self.miscounts, self._document
         return rest
 
     def below(self, path: FieldPath) -> Iterator[FieldPath]:
@@ -113,6 +119,23 @@ class Account:
         """Return the place of the first leaf at or below a path, else the file."""
         leaf = next(self.below(path), None)
         return self._leaves[leaf][0] if leaf is not None else Location(self.file)
+
+    def locate(self, path: FieldPath, piece: str, number: int = 0) -> Location:
+        """Return the place of a piece of text in the leaves at or below a path, the first or a later one.
+
+        It is that of the path where no leaf has it as it is written.
+        """
+        if self._document is None or not piece:
+            return self.where(path)
+        document, base = self._document
+        for leaf in self.below(path):
+            value = self._leaves[leaf][1]
+            at = value.find(piece) if isinstance(value, str) else -1
+            while at >= 0 and number:
+                at, number = value.find(piece, at + len(piece)), number - 1
+            if at >= 0:
+                return document.inside((*base, *leaf), at)
+        return self.where(path)
 
     def entries(self) -> tuple[LeafOutcome, ...]:
         """Return all leaves in order; unmarked ones become questions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -45,12 +46,22 @@ _FRAMEWORKS = {"torch": "torch", "accelerate": "torch", "horovod": "horovod", "d
 _EMPTY_LINE = re.compile(r"(?<=\\\n)[ \t]*\\\n")
 
 
+@dataclass(frozen=True, slots=True)
+class CountedLaunch:
+    """One of several launches of a script: its text, how often it stands before, and the ranks that it states."""
+
+    text: str
+    number: int
+    ranks: int | None
+    per_worker: int | None
+
+
 @dataclass(slots=True)
 class ConvertedCommand:
     """The command for a spec, and what else its launcher specified.
 
     `ranks` and `per_worker` are counts that it gave; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once`
-    is set if nothing in it starts ranks, so that it ran once in its pod. `losses` are words that the run does
+    is set if nothing in it starts ranks, so that it ran once in its pod; `launches` are those of a script with several. `losses` are words that the run does
     not need, each with the reason; `questions` are about what changes its meaning.
     """
 
@@ -67,6 +78,7 @@ class ConvertedCommand:
     is_elastic: bool = False
     losses: list[tuple[str, str]] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
+    launches: list[CountedLaunch] = field(default_factory=list)
 
 
 def convert_command(
@@ -130,18 +142,18 @@ def _remove_empty_continuations(words: tuple[str, ...]) -> tuple[str, ...]:
 def _convert_script_with_several_launches(
     found: ConvertedCommand, launchers: Sequence[FoundLauncher], env: Mapping[str, str]
 ) -> ConvertedCommand:
-    """Convert a script with several launches: it stays, and the first launch gives the number of ranks."""
-    counts: list[int | None] = []
-    for one in reversed(launchers):
+    """Convert a script with several launches: it stays, and the launch of most ranks gives their number."""
+    seen = Counter[str]()
+    for one in launchers:
         found.ranks = found.per_worker = None
         _record_launcher_counts(found, one, env)
-        counts.append(found.ranks or found.per_worker)
-    stated = sorted({count for count in counts if count})
-    if len(stated) > 1:
-        listed = " and ".join(map(str, stated))
-        found.questions.append(
-            f"its launches start {listed} ranks; each launch of a run starts all of its ranks"
-        )
+        text = ""
+        if one.script is not None and one.script.is_direct:
+            text = one.script.text[one.script.words[0].begin : one.script.words[-1].end]
+        found.launches.append(CountedLaunch(text, seen[text], found.ranks, found.per_worker))
+        seen[text] += 1
+    most = max(found.launches, key=lambda one: (one.ranks or 0, one.per_worker or 0))
+    found.ranks, found.per_worker = most.ranks, most.per_worker
     found.framework = _FRAMEWORKS.get(launchers[0].start.launcher.kind, "")
     found.env.clear()
     for one in reversed(launchers):

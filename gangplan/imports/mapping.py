@@ -189,6 +189,26 @@ def map_imported_workers_and_ranks(draft: SpecDraft, command: ConvertedCommand) 
     if slots != usual and not is_one:
         draft.put("slots", slots)
     work.ranks = work.ranks or workers * slots
+    _ask_about_launches_with_other_counts(draft, command, workers, workers * slots)
+
+
+def _ask_about_launches_with_other_counts(
+    draft: SpecDraft, command: ConvertedCommand, workers: int, ranks: int
+) -> None:
+    """Ask at each launch of a script that starts another number of ranks than all launches of the run do."""
+    counts = [one.ranks or (one.per_worker or 0) * workers for one in command.launches]
+    stated = sorted({count for count in counts if count})
+    if len(stated) < 2:
+        return
+    node = draft.work.lead.pod.main.node
+    for one, count in zip(command.launches, counts, strict=True):
+        if count in (0, ranks):
+            continue
+        others = " and ".join(str(number) for number in stated if number != count)
+        where = node.account.locate(node.path, one.text, one.number)
+        message = f"this launch starts {count} rank{'s' * (count > 1)}, others of the command {others}; in the run it starts all {ranks}, as each of them does"
+        help = "Make a job of each number of ranks; what one rank does needs no mpirun."
+        draft.wonder_at(where, message, help)
 
 
 def _has_launcher_in_script(words: tuple[str, ...]) -> bool:
