@@ -17,7 +17,7 @@ from gangplan.imports.scripted.pieces import (
     fill_script_variables,
     find_variable_names,
 )
-from gangplan.imports.scripted.positional import ARGUMENT_NAMES, reads_script_arguments
+from gangplan.imports.scripted.positional import ARGUMENT_NAMES, is_reading_script_arguments
 from gangplan.plan.launchers import (
     UnreadableError,
     find_launcher_at,
@@ -137,7 +137,7 @@ def _add_needed_script_items(
     last = max(written, default=0)
     while True:
         wanted = find_variable_names(written.values())
-        if not has_own_arguments and reads_script_arguments(written.values()):
+        if not has_own_arguments and is_reading_script_arguments(written.values()):
             wanted |= ARGUMENT_NAMES
         called = "\n".join(written.values())
         added = {}

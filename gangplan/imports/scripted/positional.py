@@ -18,7 +18,7 @@ _READS = re.compile(
 )
 
 
-def reads_script_arguments(texts: Iterable[str]) -> bool:
+def is_reading_script_arguments(texts: Iterable[str]) -> bool:
     """Return whether pieces of script read their arguments."""
     return any(map(_READS.search, texts))
 
@@ -80,7 +80,7 @@ def find_new_script_arguments(texts: Sequence[str]) -> int | None:
     return at if at < len(texts) else None
 
 
-def changes_script_arguments(parts: Sequence[ScriptCommand]) -> bool:
+def may_change_script_arguments(parts: Sequence[ScriptCommand]) -> bool:
     """Return whether one of several commands may set or shift the arguments."""
     return any(find_new_script_arguments(_strip_eval(part.texts)) is not None for part in parts)
 

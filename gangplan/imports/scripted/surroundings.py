@@ -250,16 +250,14 @@ class Surroundings:
             for item in items
             if item.kind == "keep" and item.paths
         ]
-        found = [(item, text) for item, text in texts if not text.startswith(("mkdir", "cd ", "set "))]
-        if found and self.start != "mpi":
-            shown = "; ".join(
-                dict.fromkeys(text if len(text) < 60 else f"{text[:57]}..." for _, text in found[:4])
-            )
-            self._question(
-                [SourceNode(self.source, found[0][0].paths[0], None)],
-                f"what ran once, on the first node, runs on each worker of a run: {shown}",
-                "Put it into the image or into setup:, or let the first worker alone do it.",
-            )
+        for item, text in texts if self.start != "mpi" else ():
+            if not text.startswith(("mkdir", "cd ", "set ")):
+                shown = text if len(text) < 60 else f"{text[:57]}..."
+                self._question(
+                    [SourceNode(self.source, item.paths[0], None)],
+                    f"what ran once, on the first node, runs on each worker of a run: {shown}",
+                    "Put it into the image or into setup:, or let the first worker alone do it.",
+                )
 
     def _folder(self, item: ScriptItem, nodes: list[SourceNode]) -> None:
         if item.folder in (".", "", "~"):

@@ -59,7 +59,7 @@ from gangplan.imports.scripted.parts import ScriptCommand, Statement, is_input_r
 from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
 from gangplan.imports.scripted.positional import (
     ARGUMENT_NAMES,
-    changes_script_arguments,
+    may_change_script_arguments,
     record_script_arguments,
 )
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
@@ -222,7 +222,7 @@ class ScriptWalk:
             if (found := SCRIPT_ASSIGNMENT.match(word.text))
         }
         names |= {word.text for part in one.parts if part.texts[:1] == ["read"] for word in part.words[1:]}
-        names |= ARGUMENT_NAMES if changes_script_arguments(one.parts) else set()
+        names |= ARGUMENT_NAMES if may_change_script_arguments(one.parts) else set()
         if one.form == "function":
             self.functions[one.name] = bool(begins)
             self.items.append(ScriptItem("set", one.begin, one.end, [], names={one.name}, is_function=True))
