@@ -27,6 +27,7 @@ from gangplan.imports.sources import (
 )
 from gangplan.imports.suggest import Suggestion, apply_import_suggestions
 from gangplan.imports.trials import convert_imported_job_to_sweep
+from gangplan.imports.unset import ask_about_unset_variables
 from gangplan.imports.workload import SourceJob
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
@@ -149,9 +150,13 @@ def _draft_specs_of_sources(
 
 
 def _look_for_blanks_in_draft(kind: SourceKind, draft: SpecDraft) -> None:
-    """Refuse blanks of a cloud's job that the spec would have, and ask about those in commands and variables."""
+    """Refuse blanks of a cloud's job that the spec would have, and ask about those in commands and variables.
+
+    So are variables that a command reads and nothing sets.
+    """
     if kind.is_script:
         return
+    ask_about_unset_variables(draft)
     for account in (draft.work.account, *draft.work.others):
         if not kind.has_templates:
             has_image = bool(draft.home.answers.image)

@@ -58,3 +58,34 @@ def test_each_launch_with_another_count_is_asked_about_at_its_line(tmp_path: Pat
 def test_launches_with_one_count_are_not_asked_about(tmp_path: Path) -> None:
     script = "mpirun -np 8 ./mesh\nmpirun -n 8 ./flow\nmpirun ./post"
     assert asked(read(tmp_path, script), script) == []
+
+
+def test_variables_that_nothing_sets_are_asked_about_at_their_lines(tmp_path: Path) -> None:
+    script = (
+        "set -e\nOUT=$HOME/out\nread N < n\nfor x in a b; do cp $x $OUT; done\necho '$QUOTED' \\$ESCAPED\n"
+        'if [ -n "$MODE" ]; then echo $MODE; fi\ncd ${FOLDER:-/tmp}\n'
+        "mpirun -np 8 ./flow --data ${DATA_DIR}/x --lr $LR \\\n"
+        "  --key $HEAT_CASE --cuda $CUDA_VERSION --n $N --again $LR"
+    )
+    assert asked(read(tmp_path, script), script) == [
+        (
+            "mpirun -np 8 ./flow --data ${DATA_DIR}/x --lr $LR \\",
+            "the command reads $DATA_DIR, which nothing sets",
+        ),
+        ("mpirun -np 8 ./flow --data ${DATA_DIR}/x --lr $LR \\", "the command reads $LR, which nothing sets"),
+    ]
+
+
+def test_a_script_that_loads_others_may_have_any_variable(tmp_path: Path) -> None:
+    script = ". ./env.sh\nmpirun ./flow $DATA_DIR"
+    assert asked(read(tmp_path, script), script) == []
+
+
+def test_each_line_that_ran_once_is_asked_about(tmp_path: Path) -> None:
+    script = (
+        "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:4\npip install x\nmkdir o\ncp a b\nsrun torchrun train.py\n"
+    )
+    batch = imported(tmp_path, "slurm", script, "job.sbatch", image="pytorch")
+    found = [(one.where.line, one.message) for one in batch.everything if one.rule == IMPORT_ASKED]
+    start = "what ran once, on the first node, runs on each worker of a run:"
+    assert found == [(3, f"{start} pip install x"), (5, f"{start} cp a b")]
