@@ -48,7 +48,7 @@ _EMPTY_LINE = re.compile(r"(?<=\\\n)[ \t]*\\\n")
 
 @dataclass(frozen=True, slots=True)
 class CountedLaunch:
-    """One of several launches of a script: its text, how often it stands before, and the ranks that it states."""
+    """One of several launches of a script: its text, how often that came before, and the ranks that it states."""
 
     text: str
     number: int

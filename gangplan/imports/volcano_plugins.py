@@ -121,7 +121,7 @@ def _account_for_plugin_flags(plugin: str, node: SourceNode, work: SourceJob) ->
         elif not why:
             why = f"the plugin {plugin} has no flag {flag}"
         elif flag == "port" and plugin == "pytorch" and value != "23456":
-            why = f"{why}; a program that names {value} itself finds nobody there"
+            why = f"{why}; a program that names {value} itself finds nothing there"
             help = "Let it read MASTER_PORT."
         else:
             help = ""

@@ -1,4 +1,4 @@
-"""Questions about a script inside a manifest stand at the line of the script that they are about."""
+"""Questions about a script inside a manifest have the line of the script that they are about."""
 
 from __future__ import annotations
 

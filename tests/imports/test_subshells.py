@@ -58,7 +58,7 @@ def test_what_the_image_has_is_extended_in_the_subshell_alone(tmp_path: Path) ->
     ]
 
 
-def test_subshells_beside_each_other_are_refused(tmp_path: Path) -> None:
+def test_subshells_at_the_same_time_are_refused(tmp_path: Path) -> None:
     for number, (first, last) in enumerate(("()", "{}")):
         end = f"; {last}" if last == "}" else last
         script = f"{HEAD}{first} cd x; srun ./a{end} &\n{first} cd y; srun ./b{end} &\nwait\n"

@@ -56,7 +56,7 @@ class ScriptRefusal:
 
 
 def find_last_script_action(items: Sequence[ScriptItem]) -> int:
-    """Return the number of the last item that starts or does something; what is set behind it is for nobody."""
+    """Return the number of the last item that starts or does something; what is set behind it has no effect."""
     acting = (number for number, one in enumerate(items) if one.kind in ("launch", "program", "keep"))
     return max(acting, default=len(items))
 

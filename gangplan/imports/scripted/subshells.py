@@ -28,7 +28,7 @@ def mark_first_launch_as_background(items: Sequence[ScriptItem], is_background: 
 
 
 def unwrap_last_subshells(items: Sequence[ScriptItem]) -> None:
-    """Take away the subshells after which the script does nothing: nobody sees what they leave."""
+    """Take away the subshells after which the script does nothing: what they leave has no effect."""
     acting = (item for item in reversed(items) if item.kind not in ("set", "drop", "option", "file"))
     last = next((item.shells for item in acting), ())
     for item in items:
