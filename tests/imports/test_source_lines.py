@@ -89,3 +89,14 @@ def test_each_line_that_ran_once_is_asked_about(tmp_path: Path) -> None:
     found = [(one.where.line, one.message) for one in batch.everything if one.rule == IMPORT_ASKED]
     start = "what ran once, on the first node, runs on each worker of a run:"
     assert found == [(3, f"{start} pip install x"), (5, f"{start} cp a b")]
+
+
+def test_each_launch_of_one_rank_is_asked_about_where_each_worker_would_start_it(tmp_path: Path) -> None:
+    """With an MPI, the launcher of the run starts it, once."""
+    script = "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=1 --gres=gpu:4\nsrun -N 1 -n 1 python get.py\n"
+    batch = imported(tmp_path, "slurm", f"{script}srun torchrun train.py\n", "job.sbatch", image="pytorch")
+    found = [(one.where.line, one.message) for one in batch.everything if one.rule == IMPORT_ASKED]
+    what = "what ran once, on the first node, runs on each worker of a run: srun -N 1 -n 1 python get.py"
+    assert found == [(3, what)]
+    batch = imported(tmp_path / "mpi", "slurm", f"{script}srun ./train\n", "job.sbatch", image="openmpi")
+    assert [one for one in batch.everything if "ran once" in one.message] == []

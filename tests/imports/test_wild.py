@@ -174,7 +174,7 @@ def test_each_shape_is_imported_as_expected(name: str, tmp_path: Path) -> None:
 
 # Kind, source; how often the question is asked.
 SAID: dict[str, tuple[str, str, str, int]] = {
-    "launches that differ": ("slurm", SCRIPT % (1, 8) + TWICE % (8, 1), "its launches start 1 and 8 ranks", 1),
+    "launches that differ": ("slurm", SCRIPT % (1, 8) + TWICE % (8, 1), "this launch starts 1 rank, others of the command 8", 1),
     "a count that only the script knows": ("mpijob", mpijob("mpirun -np $(cat n) all_reduce"), "only the script knows", 1),
     "a label that no pod has": (
         "pytorchjob", pytorchjob(pod(container(more=field("metadata.labels['site']")))), "it would be empty", 1

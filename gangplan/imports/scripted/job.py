@@ -76,6 +76,7 @@ class ScriptJob:
         """Return the workload, with every line of the script in the account."""
         around = Surroundings(self.script, self.account, self.walk.scope)
         steps = JobSteps(self.wanted, len(self.numbers) > 1)
+        single: list[ScriptItem] = []
         for number, item in enumerate(self.walk.items):
             if number in self.numbers:
                 launch = ScriptLaunch(item.fields, item.words)
@@ -86,6 +87,7 @@ class ScriptJob:
                 self.starts_ranks |= bool(launch.starter)
                 if steps.end(number, bool(launch.starter)) == 1:
                     launch.starter = ""  # it starts one rank, which needs no launcher
+                    single.append(item)
                 around.behind(item)
                 self.launches[number] = launch
             else:
@@ -99,6 +101,8 @@ class ScriptJob:
         if asking:
             raise RefusedSourceError([self._refused(item) for item in asking])
         around.account(self.walk.items, self.numbers, made)
+        if steps.has_more_nodes_than_one:
+            around.ask_about_single_runs([(self._place(item), item) for item in single])
         self._numbers(made)
         self.env |= map_job_array_variables(self.script, self.wanted)
         work = SourceJob(
@@ -135,7 +139,12 @@ class ScriptJob:
                 node.dropped("the launch sets it again")
         pod = read_imported_pod_template(
             build_pod_tree_of_script(
-                self.account, self.wanted, made.words, env, around.workdir, self._place()
+                self.account,
+                self.wanted,
+                made.words,
+                env,
+                around.workdir,
+                self._place(self.walk.items[self.numbers[-1]]),
             )
         )
         assert pod is not None
@@ -163,9 +172,8 @@ class ScriptJob:
         help = "Take these lines out of it: the workers of a run know each other."
         return Finding(IMPORT_SCRIPT, self.script.where(item.begin), message, help)
 
-    def _place(self) -> SourceNode:
-        """Return the launch, as the place of what nothing else states."""
-        item = self.walk.items[self.numbers[-1]]
+    def _place(self, item: ScriptItem) -> SourceNode:
+        """Return a launch, as the place of what nothing else states."""
         where = self.script.where(item.begin)
         path = next((path for path, (at, _) in self.script.leaves.items() if at.line >= where.line), ())
         return SourceNode(self.account, path, None)
@@ -227,7 +235,7 @@ class ScriptJob:
         place = next(
             (wanted.at[one] for one in ("nodes", "tasks", "tasks_per_node") if one in wanted.at), None
         )
-        node = place or self._place()
+        node = place or self._place(self.walk.items[self.numbers[-1]])
         settings["workers"] = SourceSetting(wanted.node_count, node)
         tasks = wanted.tasks_on_node
         has_starter = any(launch.starter for launch in self.launches.values())
@@ -244,13 +252,13 @@ class ScriptJob:
             find_variable_names([made.text, *(text for text, _ in self.env.values())])
             & variables.JOB_ID_VARIABLES
         )
-        node = self._place()
+        node = self._place(self.walk.items[self.numbers[-1]])
         for name in sorted(used):
             self.env[name] = ("@field", node)
 
     def _said(self, work: SourceJob, around: Surroundings, made: AssembledCommand) -> None:
         """Add hints, questions and notes."""
-        wanted, place = self.wanted, self._place()
+        wanted, place = self.wanted, self._place(self.walk.items[self.numbers[-1]])
         work.hints += [Hint("pool", text, node) for text, node in wanted.pools]
         work.hints += [Hint("model", text, node) for text, node in wanted.models]
         if grace := wanted.settings.get("grace"):

@@ -63,6 +63,11 @@ class JobSteps:
             self._open |= {name for name in _MEMORY if getattr(wanted, name) is None}
         return ranks
 
+    @property
+    def has_more_nodes_than_one(self) -> bool:
+        """Whether one of several launches has several nodes."""
+        return any(nodes > 1 for _, nodes in self._counts.values())
+
     def settle(self) -> dict[int, tuple[int, int]]:
         """Give the job the most that a launch asks for; return the launches' ranks and nodes if they differ."""
         if not self._several:

@@ -245,16 +245,22 @@ class Surroundings:
 
     def _prepared(self, items: Sequence[ScriptItem]) -> None:
         """Ask about what ran once, on the first node, before ranks that each worker starts itself."""
-        texts = [
-            (item, self.script.text[item.begin : item.end].strip().splitlines()[0])
-            for item in items
-            if item.kind == "keep" and item.paths
-        ]
-        for item, text in texts if self.start != "mpi" else ():
+        self.ask_about_single_runs(
+            [
+                (SourceNode(self.source, item.paths[0], None), item)
+                for item in items
+                if item.kind == "keep" and item.paths
+            ]
+        )
+
+    def ask_about_single_runs(self, found: Sequence[tuple[SourceNode, ScriptItem]]) -> None:
+        """Ask about each item that ran once, unless the launcher of a run does that."""
+        for node, item in found if self.start != "mpi" else ():
+            text = self.script.text[item.begin : item.end].strip().splitlines()[0]
             if not text.startswith(("mkdir", "cd ", "set ")):
                 shown = text if len(text) < 60 else f"{text[:57]}..."
                 self._question(
-                    [SourceNode(self.source, item.paths[0], None)],
+                    [node],
                     f"what ran once, on the first node, runs on each worker of a run: {shown}",
                     "Put it into the image or into setup:, or let the first worker alone do it.",
                 )
