@@ -31,6 +31,9 @@ CODE = sorted(
     for top in ("gangplan", "generators", "validate", "templates", "policies")
     for path in (REPOSITORY / top).rglob("*.py")
 )
+TESTS = sorted((REPOSITORY / "tests").rglob("*.py"))
+# Expressions that are a value, and so say nothing as an assertion.
+VALUES = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.BinOp)
 # The most lines that a module may have; documentation of fields is data, not code.
 LONGEST = 400
 # The most lines of a function.
@@ -325,3 +328,33 @@ def test_kinds_of_runs_are_named_in_one_module() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and named.fullmatch(node.value)
     }
     assert found == NAMES_KINDS
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_assertions_compare_in_both_branches_of_a_condition(path: Path) -> None:
+    """`assert found == [] if a else [x]` compares only where `a` holds: Python reads it as two values."""
+    assert list(list_unconditional_assertions(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("assert a == [] if b else [c]", [1]),
+        ("assert a == 1 if b else 2 * c", [1]),
+        ("assert a == ([] if b else [c])", []),
+        ("assert a == [] if b else a == [c]", []),
+        ("assert a == [] if b else True", []),
+        ("assert f(a) if b else not a", []),
+    ],
+)
+def test_an_assertion_that_always_holds_is_found(line: str, lines: list[int]) -> None:
+    assert list(list_unconditional_assertions(line)) == lines
+
+
+def list_unconditional_assertions(text: str) -> Iterator[int]:
+    """Yield the lines of assertions about a condition, one branch of which is a value and no comparison."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.IfExp):
+            branches = (node.test.body, node.test.orelse)
+            if any(isinstance(one, VALUES) and ast.unparse(one) != "True" for one in branches):
+                yield node.lineno
