@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from gangplan.component import Component
 from gangplan.emit import TreeChange, is_launch_file, is_run_file
@@ -84,7 +84,9 @@ def check_namespace_object_counts(
     found = []
     for (cluster, team), count in sorted(runs.items()):
         if _may_quota_be_nearly_full(workspace, cluster, count + dated[cluster, team]):
-            own = paths.get((cluster, team)) or _list_rendered_team_files(workspace, cluster, team)
+            own = paths.get((cluster, team), [])
+            if not any(map(is_run_file, own)):  # the team was taken as a whole
+                own = _list_rendered_team_files(workspace, cluster, team)
             counts = Counter[str]()
             for path in own:
                 counts.update(_count_objects_of_file(workspace, path, known.get(path)))
@@ -94,12 +96,11 @@ def check_namespace_object_counts(
     return found
 
 
-def _list_rendered_team_files(workspace: Workspace, cluster: str, team: str) -> Iterator[str]:
-    """Yield the files that a team has in the tree: its runs and launch scripts."""
+def _list_rendered_team_files(workspace: Workspace, cluster: str, team: str) -> list[str]:
+    """Return the files that a team has in the tree: its runs and launch scripts."""
     folder = f"{cluster}/runs/{team}"
-    for name in os.listdir(workspace.root / RENDERED / folder):
-        if name.endswith(".yaml"):
-            yield f"{folder}/{name}"
+    names = os.listdir(workspace.root / RENDERED / folder)
+    return [f"{folder}/{name}" for name in names if name.endswith(".yaml")]
 
 
 def _count_objects_of_file(workspace: Workspace, path: str, facts: RunFacts | None) -> dict[str, int]:
@@ -176,8 +177,8 @@ def _describe_held_objects(held: Mapping[str, int], team: str) -> str:
     count = sum(held.values())
     if "by MPI" in held:
         others = count - held["by MPI"]
-        words = f"{count} are needed for what Git has of {team}: one for each of {held['by MPI']} runs by MPI"
-        return words + (f", and {others} others" if others else "")
+        words = f"{count} are needed for what Git has of {team}: {held['by MPI']} for runs by MPI, one each"
+        return words + (f", and {others} more" if others else "")
     words = f"Git has {count} runs of {team} for it: active ones, records and archived ones"
     return words + (f", and {held['dated']} that schedules keep" if "dated" in held else "")
 
