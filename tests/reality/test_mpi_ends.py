@@ -19,6 +19,8 @@ from tests.reality.test_diagnose import first, version
 
 SOURCE = Path(__file__).with_name("mpi_ends.cc")
 TIMEOUT_S = 60
+#: How often a program runs at most until it is heard.
+RUNS = 10
 CAUSES = {
     "truncate": "mpi-sizes",
     "allreduce": "mpi-sizes",
@@ -50,6 +52,27 @@ def environment(name: str, tree: Path, how: str) -> dict[str, str]:
     return found | (UNSTARTED[name] if how == "init" else {})
 
 
+def run_until_heard(run: list[str], env: dict[str, str]) -> str:
+    """Run a program of MPI and return what it says.
+
+    Open MPI 4.1.8's mpirun loses the message of ranks that end together now and then (5 of 60 runs), and
+    says nothing but that it did: such a run is repeated, because there is nothing in it to find.
+    """
+    for _ in range(RUNS):
+        said = subprocess.run(
+            run,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,  # as in a pod's log: what is said first stands first
+            text=True,
+            env=env,
+            timeout=TIMEOUT_S,
+            check=False,
+        ).stdout
+        if "show_help.c" not in said or "MPI_ER" in said:
+            break
+    return said
+
+
 @pytest.mark.parametrize("how", CAUSES)
 @pytest.mark.parametrize("name", ALL)
 def test_the_end_of_a_program_of_mpi_is_found(
@@ -72,9 +95,8 @@ def test_the_end_of_a_program_of_mpi_is_found(
     words += ["-o", str(program), str(lib / family.library), "-Wl,--allow-shlib-undefined"]
     env = environment(name, tree, how)
     subprocess.run(["g++", *words], check=True, capture_output=True, env=env)
-    run = ["mpirun", "-np", "2", str(program), how]
-    done = subprocess.run(run, capture_output=True, text=True, env=env, timeout=TIMEOUT_S, check=False)
-    said = done.stdout + done.stderr
+    # Two mpiruns of Open MPI 4 at a time make the same folder, and one of them fails.
+    said = run_until_heard(["mpirun", "-np", "2", str(program), how], {**env, "TMPDIR": str(tmp_path)})
     (tmp_path / "saved").mkdir()
     assert first(tmp_path / "saved", said) == CAUSES[how], said
     if request.config.getoption("--update"):
