@@ -212,11 +212,22 @@ CAUSES = (
         unforeseen="It depends on the program and its data.",
     ),
     KnownCause(
+        "mpi-misuse",
+        "the program calls MPI wrongly",
+        "MPI refused a call of the program: a rank that does not exist, an invalid communicator, a call before MPI_Init or after MPI_Finalize.",
+        (
+            "Read the name of the call above; the traceback or the error's stack says which argument is wrong.",
+            "A rank that does not exist: see whether the program was written for another number of ranks.",
+            "An invalid communicator in the first call: build the program, or mpi4py, against the MPI of the image.",
+        ),
+        unforeseen="It depends on the program.",
+    ),
+    KnownCause(
         "mpi-call",
         "a call of MPI failed",
         "MPI returned an error, and ends the program on errors unless told otherwise. Another rank that ended shows so, too.",
         (
-            "Read the name of the call and of the error above: a rank that does not exist, a call before MPI_Init, a peer that is gone.",
+            "Read the name of the call and of the error above, such as a peer that is gone.",
             "Where it names a connection, look at the rank that ended first.",
         ),
         (),

@@ -141,6 +141,7 @@ MPI_SIGNS = (
     # Calls of MPI (ompi/errhandler/help-mpi-errors.txt, help-mpi-runtime.txt; src/mpi/errhan of MPICH).
     Sign("mpi-sizes", "MPI_ERR_TRUNCATE"),
     Sign("mpi-sizes", ": Message truncated", _FATAL + r"(?:P?MPI_|internal_)(?P<what>\w+)"),
+    Sign("mpi-sizes", "MPI.Exception: Message truncated"),
     Sign("mpi-init", "Fatal error in ", _FATAL + r"(?:P?MPI_|internal_)Init(?:_thread)?:"),
     Sign("mpi-init", "An error occurred in MPI_Init"),
     Sign("mpi-init", "It looks like MPI_I", r"MPI_(?:INIT|Init|init) failed for some reason"),
@@ -150,14 +151,18 @@ MPI_SIGNS = (
         r"in the (?P<what>pml|btl|mtl|pmix) framework",
     ),
     Sign("mpi-init", "PML ", r"PML (?P<what>\S+) cannot be selected"),
-    Sign("mpi-call", "Fatal error in ", _FATAL + r"(?P<what>P?MPI_\w+|internal_\w+):"),
-    Sign("mpi-call", "*** An error occurred in MPI_", r"in (?P<what>MPI_\w+)"),
+    # The classes of errors in arguments all begin so (ompi/errhandler/errcode.c; src/mpi/errhan/errnames.txt of MPICH).
+    Sign("mpi-misuse", ": Invalid ", _FATAL + r"(?:P?MPI_|internal_)(?P<what>\w+: Invalid [^,]+)"),
+    Sign("mpi-misuse", ": invalid ", r"MPI_ERR_(?P<what>\w+: invalid .+)"),
+    Sign("mpi-misuse", "MPI.Exception: Invalid ", r"(?P<what>Invalid [^,]+)"),
     Sign(
-        "mpi-call",
+        "mpi-misuse",
         "function was called ",
         r"(?P<what>MPI_\w+)\(\) function was called (?:before MPI_INIT|after MPI_FINALIZE)",
     ),
-    Sign("mpi-call", "Attempting to use an MPI routine", r"routine(?: \((?:internal_)?(?P<what>\w+)\))?"),
+    Sign("mpi-misuse", "Attempting to use an MPI routine", r"routine(?: \((?:internal_)?(?P<what>\w+)\))?"),
+    Sign("mpi-call", "Fatal error in ", _FATAL + r"(?P<what>P?MPI_\w+|internal_\w+):"),
+    Sign("mpi-call", "*** An error occurred in MPI_", r"in (?P<what>MPI_\w+)"),
     # How it ended.
     Sign(
         "daemon-lost",
