@@ -3,6 +3,7 @@ of it."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
@@ -111,6 +112,8 @@ def find_typer_command(program: typer.Typer, arguments: Sequence[str]) -> Callab
     """Return what runs a command line: the whole tree for help, a completion or a mistake, else one
     branch."""
     first, second = [*arguments, "-", "-"][:2]
+    if arguments in (["-h"], ["--help"]):
+        return _build_list_of_typer_commands(program)
     if first.startswith("-"):
         return _build_typer_command_tree(program, "", ())
     branch = first if first in COMMAND_MODULES else ""
@@ -122,6 +125,32 @@ def find_typer_command(program: typer.Typer, arguments: Sequence[str]) -> Callab
 def add_all_commands(program: typer.Typer) -> typer.Typer:
     """Return the program with all commands."""
     return _select_typer_commands(program, tuple(COMMAND_MODULES))
+
+
+def _stand_in() -> None:
+    """Do nothing: only the name and the help of a command are listed."""
+
+
+def _build_list_of_typer_commands(program: typer.Typer) -> Callable[..., object]:
+    """Build what the program's own help needs: names and help of commands, without their 600 parameters."""
+    listed = copy(program)
+    listed.registered_commands, listed.registered_groups = [], []
+    for name, module in COMMAND_MODULES.items():
+        part: typer.Typer = import_module(f"gangplan.commands.{module}").app
+        if name in COMMAND_GROUPS:
+            group = copy(part)
+            group.registered_commands = []
+            listed.add_typer(group, name=name)
+        for info in part.registered_commands if name not in COMMAND_GROUPS else ():
+            if name_of(info) == name:
+                bare = copy(info)
+                bare.name, bare.help, bare.callback = (
+                    name,
+                    info.help or inspect.getdoc(info.callback),
+                    _stand_in,
+                )
+                listed.registered_commands.append(bare)
+    return typer.main.get_command(listed)
 
 
 @cache

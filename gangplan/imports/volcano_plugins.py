@@ -51,7 +51,7 @@ PluginFlags = Mapping[str, Mapping[str, str]]
 
 
 def read_plugin_flags(words: Sequence[str]) -> dict[str, str]:
-    """Return the flags of a plugin by name, as Go reads them: up to the first word that is none."""
+    """Return the flags of a plugin by name, as Go reads them: up to the first word that is not a flag."""
     return {name: value for _, _, name, value in _split_flags(words) if name}
 
 

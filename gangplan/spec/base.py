@@ -37,6 +37,9 @@ class Strict(BaseModel):
     changed."""
 
     model_config = ConfigDict(
+        # Both are about the start of each command: pydantic compiles what is used, and compares no names.
+        defer_build=True,
+        protected_namespaces=(),
         extra="forbid",
         frozen=True,
         strict=True,

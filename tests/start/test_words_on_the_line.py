@@ -17,6 +17,7 @@ import typer
 import typer.core
 import typer.main
 
+from gangplan.cli import program
 from gangplan.commands import schema_app, tree
 from gangplan.commands.listing import NAMES
 from gangplan.commands.start_app import LISTS
@@ -72,6 +73,12 @@ def test_commands_are_listed_in_the_order_of_work() -> None:
     lines = gangplan("--help").out.partition("Commands:\n")[2].splitlines()
     first = ["init", "new", "clone", "edit", "import", "list", "render", "validate"]
     assert [line.split()[0] for line in lines][: len(first)] == first
+
+
+def test_the_list_of_commands_is_that_of_the_whole_program() -> None:
+    whole = typer.main.get_command(tree.add_all_commands(program))
+    context = typer.Context(whole, info_name="gangplan", help_option_names=["-h", "--help"])
+    assert gangplan("-h").out == gangplan("--help").out == whole.get_help(context) + "\n"
 
 
 def test_a_misspelt_command_gets_a_suggestion() -> None:
