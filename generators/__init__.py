@@ -50,6 +50,15 @@ def _generate_schedule_objects(unit: RunPlan, write: TemplateRenderer) -> list[B
     return generate_cron_job(unit, write)
 
 
+def _generate_claim_objects(unit: RunPlan, write: TemplateRenderer) -> list[Body]:
+    """Return the ResourceClaimTemplates of a run; few pools have devices by claim."""
+    if not unit.job.resources.claims:
+        return []
+    from gangplan.generators.claims import generate_resource_claim_templates
+
+    return generate_resource_claim_templates(unit, write)
+
+
 def _generate_waiting_objects(unit: RunPlan, write: TemplateRenderer) -> list[Body]:
     """Return the Job that creates the run once the runs before it are complete; few runs have one."""
     if unit.job.after is None:
@@ -75,6 +84,7 @@ RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
     TRAINJOB.name: {
         "network": generate_network_policies,
         "files": generate_run_files_config_map,
+        "claims": _generate_claim_objects,
         "runtime": generate_training_runtime,
         "trainjob": generate_train_job,
         "schedule": _generate_schedule_objects,
@@ -84,6 +94,7 @@ RUN_GENERATORS: dict[str, Mapping[str, RunGenerator]] = {
     MPIJOB.name: {
         "network": generate_network_policies,
         "files": generate_run_files_config_map,
+        "claims": _generate_claim_objects,
         "mpijob": generate_mpi_job,
     },
 }

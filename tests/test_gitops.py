@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gangplan.delivery import argocd
 from gangplan.emit import is_run_file
 from gangplan.gitops.argocd import CHILD_KINDS, ArgoCluster, ArgoOptions, build_argocd_objects, spaced_kinds
 from gangplan.gitops.flux import MULTIKUEUE, build_flux_objects
@@ -240,6 +241,19 @@ def test_the_runs_project_allows_exactly_the_kinds_of_a_run() -> None:
     assert rendered == {(one.group, one.name) for one in rows if one.needs in ("", "trainer")}
     assert not {(one.group, one.name) for one in rows if one.needs != "after"} & set(CHILD_KINDS)
     assert not {"Secret", "ConfigMap"} & {kind for _, kind in CHILD_KINDS}
+
+
+@pytest.mark.parametrize("has_claims", [True, False])
+def test_runs_bring_claims_only_where_workers_claim_devices(has_claims: bool) -> None:
+    spec = made(has_claims=has_claims)["AppProject/us-cloud-runs-nlp"]["spec"]
+    template = {"group": "resource.k8s.io", "kind": "ResourceClaimTemplate"}
+    assert (template in spec["namespaceResourceWhitelist"]) == has_claims
+
+
+def test_the_file_of_a_cluster_decides_whether_runs_bring_claims() -> None:
+    for example, has_claims in (("claimed-nics", True), ("rdma-rails", False)):
+        workspace = load_workspace(ROOT / "tests/examples" / example / "input")
+        assert argocd._build_argocd_cluster(workspace, "lab", "").has_claims == has_claims
 
 
 def test_guardrails_stay_in_the_namespaces_of_teams(objects: dict[str, Any]) -> None:

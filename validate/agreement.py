@@ -13,7 +13,7 @@ from gangplan.kueue.model import ClusterQueue, FlavorResource, Member
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import KUEUE_PODS, MOST_INT64, NANO
 from gangplan.model.amounts import format_amount
-from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings
+from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings, format_claim_quota_key
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.objects import Body
 from gangplan.rules.objects import BOUNDS_UNCOVERED
@@ -51,7 +51,7 @@ def judge_agreement_of_cluster_objects(
     books = _Books(index.members)
     for place, body in enumerate(bodies):
         if body["kind"] == "ResourceQuota":
-            found[place] += _check_resource_quota_cap(body, index, books)
+            found[place] += _check_resource_quota_cap(body, index, books, manager)
         elif body["kind"] == "LimitRange":
             found[place] += _check_limit_range_coverage(body, index, manager)
         elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
@@ -80,7 +80,9 @@ def _list_namespace_queues(namespace: str, index: QueueIndex) -> list[Body]:
     return [index.names("ClusterQueue")[name] for name in targets if name in index.names("ClusterQueue")]
 
 
-def _check_resource_quota_cap(body: Body, index: QueueIndex, books: _Books) -> FoundProblems:
+def _check_resource_quota_cap(
+    body: Body, index: QueueIndex, books: _Books, manager: ManagerSettings
+) -> FoundProblems:
     """Check that a ResourceQuota is not below what the queue may admit.
 
     Admitted runs would wait for pods (kueue#1403).
@@ -88,10 +90,11 @@ def _check_resource_quota_cap(body: Body, index: QueueIndex, books: _Books) -> F
     spec = body["spec"]
     if spec.get("scopes") or spec.get("scopeSelector"):
         return
+    claimed = {format_claim_quota_key(one): resource for one, resource in manager.device_classes}
     for queue in _list_namespace_queues(body["metadata"].get("namespace", ""), index):
         name = queue["metadata"]["name"]
         for key, hard in sorted((spec.get("hard") or {}).items()):
-            resource = key.removeprefix("requests.")
+            resource = claimed.get(key) or key.removeprefix("requests.")
             flavors = _list_flavors_with_resource(queue, resource)
             if not flavors or key.startswith("limits."):
                 continue

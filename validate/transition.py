@@ -12,7 +12,7 @@ from typing import Any
 
 from gangplan.findings import FieldPath
 from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB, RUNTIME_KIND, TRAINJOB
-from gangplan.model.kinds import FIXED_FIELDS_BY_KIND
+from gangplan.model.kinds import CLAIM_TEMPLATE_KIND, FIXED_FIELDS_BY_KIND
 from gangplan.model.support import look_up_kueue_line, look_up_trainer_line
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -137,6 +137,8 @@ def _list_immutable_fields(old: Body, kind: str, versions: SchemaVersions) -> tu
 def _describe_immutable_field_help(kind: str) -> str:
     if kind == TRAINJOB.kind:
         return "Raise run: in the spec, so that the run gets a new name, and render."
+    if kind == CLAIM_TEMPLATE_KIND:
+        return "Raise run: in the spec, so that the run and its claims get new names, and render."
     if kind == "PersistentVolume":
         return "State it under another name in persistentVolumes, and in the team's file."
     if kind == "PersistentVolumeClaim":

@@ -50,6 +50,7 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
     from gangplan.model.version import parse_version
     from gangplan.policy.export import list_policy_guardrails
     from gangplan.resolve.site import has_cronjobs
+    from gangplan.spec.manager import map_device_classes_to_resources
     from gangplan.spec.namespaces import namespace_of
 
     spec = workspace.clusters[name].spec
@@ -70,6 +71,7 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
         controllers=list_controllers(spec),
         has_volumes=any(one.persistent_volumes for one in spec.teams.values()),
         has_cronjobs=has_cronjobs(spec),
+        has_claims=bool(map_device_classes_to_resources(spec)),
         has_retry_refresh=not versions.argocd or parse_version(versions.argocd).at_least(3, 2),
     )
 

@@ -46,8 +46,8 @@ class ArgoCluster:
     rendered into: that of the cluster's Prometheus. `destination` is the cluster in Argo CD: its name, or the
     address of its server. `policies` is what the cluster's policies need in addition. `controllers` are those
     that start runs there, as `versions` calls them. `has_volumes`: teams have PersistentVolumes.
-    `has_cronjobs`: schedules start runs. `has_retry_refresh`: Argo CD 3.2 and later know `retry.refresh` (3.1
-    does not).
+    `has_cronjobs`: schedules start runs. `has_claims`: workers claim devices. `has_retry_refresh`: Argo CD
+    3.2 and later know `retry.refresh` (3.1 does not).
     """
 
     name: str
@@ -59,6 +59,7 @@ class ArgoCluster:
     controllers: Sequence[str] = (TRAINJOB.stated,)
     has_volumes: bool = False
     has_cronjobs: bool = False
+    has_claims: bool = False
     has_retry_refresh: bool = True
 
 
@@ -137,7 +138,12 @@ def _list_argocd_kinds_limited_by_name(cluster: ArgoCluster) -> tuple[GroupKind,
 
 def _list_argocd_run_kinds(cluster: ArgoCluster) -> tuple[GroupKind, ...]:
     """Return the kinds in the files of runs, and the kinds that controllers create from them."""
-    needs = (*(("schedules",) if cluster.has_cronjobs else ()), "", *cluster.controllers)
+    needs = (
+        *(("schedules",) if cluster.has_cronjobs else ()),
+        "",
+        *(("claims",) if cluster.has_claims else ()),
+        *cluster.controllers,
+    )
     there = (one for need in needs for one in find_kinds_of_parts("runs") if one.needs == need)
     children = (kind for name in cluster.controllers for kind in MADE_BY[name])
     return (*_convert_to_group_kinds(there), *CHILD_KINDS, *children, *OF_KUEUE)

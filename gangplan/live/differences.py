@@ -200,13 +200,13 @@ def _check_live_pool_resources(
         (("cpu",), "cpu", pool.cpu),
         (("memory",), "memory", pool.memory),
     ]
-    if (
-        pool.gpu and pool.gpu.device_class is None
-    ):  # with a device class, the driver reports them in ResourceSlices, not in nodes
+    # With a device class, the driver reports devices in ResourceSlices, not in nodes.
+    if pool.gpu and pool.gpu.device_class is None:
         wanted.append((("gpu", "count"), pool.gpu.resource, Quantity.of(pool.gpu.count)))
     for index, rail in enumerate(pool.rails):
         own = ("rdma", index, "count") if isinstance(pool.rdma, tuple) else ("rdma", "count")
-        wanted.append((own, rail.resource, Quantity.of(rail.count)))
+        if rail.device_class is None:
+            wanted.append((own, rail.resource, Quantity.of(rail.count)))
     wanted += [
         (find_spec_field_of_resource(resource), resource, amount) for resource, amount in pool.others.items()
     ]

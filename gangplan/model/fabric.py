@@ -122,15 +122,32 @@ class GivenByFabrics:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceClaim:
+    """A claim of each worker's own: so many devices of a class, which quotas count as `resource`.
+
+    `name` is its name in pods, and the end of the name of its ResourceClaimTemplate; `rail` is the index of
+    the pool's devices.
+    """
+
+    name: str
+    device_class: str
+    count: int
+    resource: str
+    rail: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerFabric:
     """The RDMA network of a worker; empty if it has none.
 
-    `resources` are its devices as the pool calls them. `networks` are attached in this order, one by one even
+    `resources` are its devices as the pool calls them, of which `claims` come by dynamic resource allocation.
+    `networks` are attached in this order, one by one even
     if a name repeats. `interfaces` are names inside pods, `hcas` cards by name and port (`mlx5_0:2`);
     `access` is everything else that the pool's fabric gives.
     """
 
     resources: tuple[str, ...] = ()
+    claims: tuple[DeviceClaim, ...] = ()
     networks: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     hcas: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from gangplan.findings import Location
 from gangplan.model.backend import BACKENDS, DATED_TRAINJOB, Backend, BackendName
-from gangplan.model.fabric import NO_ACCESS, FabricAccess, WorkerFabric
+from gangplan.model.fabric import NO_ACCESS, DeviceClaim, FabricAccess, WorkerFabric
 from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.model.identity import CloudIdentity
 from gangplan.model.image import ImageSupport
@@ -66,13 +66,23 @@ class Resources:
     """Requests, which equal limits: CPU, memory, GPUs and RDMA devices by name, and everything else by
     resource.
 
-    `others` are ephemeral storage, huge pages and further devices, in bytes and pieces.
+    `others` are ephemeral storage, huge pages and further devices, in bytes and pieces. `claims` say which of
+    the `devices` a pod gets by a claim instead of a request.
     """
 
     cpu: Quantity
     memory: Quantity
     devices: tuple[tuple[str, int], ...] = ()
     others: tuple[tuple[str, Quantity], ...] = ()
+    claims: tuple[DeviceClaim, ...] = ()
+
+    @property
+    def requested(self) -> tuple[tuple[str, int], ...]:
+        """The devices that containers request, without those of claims."""
+        if not self.claims:
+            return self.devices
+        claimed = {one.resource for one in self.claims}
+        return tuple(one for one in self.devices if one[0] not in claimed)
 
     @property
     def amounts(self) -> dict[str, Quantity]:
@@ -257,6 +267,7 @@ class Job:
             compute_pod_resource_need(self.resources.memory, memory),
             self.resources.devices,
             self.resources.others,
+            self.resources.claims,
         )
 
     @property

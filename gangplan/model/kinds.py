@@ -35,6 +35,8 @@ class RenderedKind:
 
 
 _KUEUE, _RBAC, _POLICIES = "kueue.x-k8s.io", "rbac.authorization.k8s.io", ADMISSION_API.partition("/")[0]
+CLAIM_TEMPLATE_KIND, CLAIM_GROUP = "ResourceClaimTemplate", "resource.k8s.io"
+CLAIM_API_VERSION = f"{CLAIM_GROUP}/v1"  # Kubernetes 1.34
 # An object comes after those that it refers to and those that validate it. Engines remove in the opposite
 # order (gitops-engine of Argo CD 3.5.1, sync_context.go, "reverse of sync wave").
 RENDERED_KINDS = (
@@ -97,6 +99,8 @@ RENDERED_KINDS = (
     ),
     RenderedKind("ExternalSecret", "external-secrets.io", (("tenants", -5),)),
     RenderedKind("LocalQueue", _KUEUE, (("tenants", -5),), fixed=("spec.clusterQueue",)),
+    # Before the pods that claim devices by it, and before Kueue reads it to count them.
+    RenderedKind(CLAIM_TEMPLATE_KIND, CLAIM_GROUP, (("runs", -5),), needs="claims", fixed=("spec",)),
     # Trainer's webhook refuses a TrainJob whose runtime does not exist.
     RenderedKind(RUNTIME_KIND, TRAINJOB.group, (("runs", -5),), needs=TRAINJOB.stated),
     # The highest waves: nothing may wait for a run, or for the object that starts one.

@@ -21,13 +21,14 @@ class ManagerSettings:
 
     `external_checks` are admission checks that are created elsewhere; `is_concurrent` is the feature gate
     ConcurrentAdmission. Resources that begin with one of `excluded` are not counted, others as
-    `transformations` say.
+    `transformations` say, and devices that pods claim under the resource of their class, in `device_classes`.
     """
 
     external_checks: frozenset[str] = frozenset()
     is_concurrent: bool = False
     excluded: tuple[str, ...] = ()
     transformations: tuple[Transformation, ...] = ()
+    device_classes: tuple[tuple[str, str], ...] = ()
 
     @property
     def counts_as_written(self) -> bool:
@@ -44,3 +45,11 @@ class ManagerSettings:
 
 
 UNCONFIGURED_MANAGER = ManagerSettings()
+
+
+def format_claim_quota_key(device_class: str) -> str:
+    """Return the resource of a ResourceQuota for devices that claims ask for.
+
+    Kubernetes v1.34, pkg/quota/v1/evaluator/core/resource_claims.go.
+    """
+    return f"{device_class}.deviceclass.resource.k8s.io/devices"

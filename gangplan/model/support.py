@@ -71,6 +71,8 @@ class KueueLine:
     places_as_written: bool = False  # topology uses requests as written, not as quota counts them
     has_layers: bool = False  # slices within slices
     groups_without_quota: bool = False  # in a group of pod sets, those that request no quota share the flavor
+    # Devices that pods claim.
+    counts_claims: bool = False  # KueueDRAIntegration (pkg/features/kube_features.go) is on
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ _KUEUE_18 = replace(
     has_concurrent_admission=True,
     has_pending_metric=True,
     refuses_elastic=True,
+    counts_claims=True,
 )
 _KUEUE_19 = replace(
     _KUEUE_18,

@@ -16,7 +16,8 @@ from gangplan.findings import FieldPath, Finding, Location
 from gangplan.generators.files import FILES_MAP_KIND as FILES
 from gangplan.generators.files import generate_files_config_map
 from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE, build_run_record
-from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND
+from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND, RUNTIME_FRAMEWORK_LABEL
+from gangplan.model.kinds import CLAIM_API_VERSION, CLAIM_TEMPLATE_KIND
 from gangplan.objects import Body
 from gangplan.pipeline.lineage import annotate_image_digest
 from gangplan.pipeline.reasons import explain_change_since_earlier_run
@@ -40,6 +41,8 @@ _MOST_NUMBERS = 1000
 STAND_IN = f"-{DATED_SUFFIX}"
 # Kinds that create runs from a template; no record has them.
 CREATORS = ("CronJob", "Job")
+# Kinds of which a run has those of its time, as many as there were, and none of today.
+_OF_THEN = (FILES, CLAIM_TEMPLATE_KIND)
 _BRING_BACK = (
     "Take it off the list and run gangplan retire --write, which brings the file back from Git;"
     " where Git has it no more, remove the run from the cluster by hand."
@@ -222,9 +225,10 @@ def restore_objects_of_kept_run(
     except ManifestError:  # its message would show what the file contains
         return None, [_build_forged_earlier_run_finding(earlier, "it is not YAML as gangplan writes it")]
     kept = [_unsuspend_recorded_run(body) for body in bodies if is_hashed_kind(body.get("kind"))]
-    wanted = [body["kind"] for body in today if is_hashed_kind(body["kind"]) and body["kind"] != FILES]
-    held = [body for body in kept if body["kind"] == FILES]  # files of that time, not of today
-    if [body["kind"] for body in kept if body["kind"] != FILES] != wanted or not all(map(_is_whole, kept)):
+    wanted = [body["kind"] for body in today if is_hashed_kind(body["kind"]) and body["kind"] not in _OF_THEN]
+    held = [body for body in kept if body["kind"] in _OF_THEN]
+    others = [body for body in kept if body["kind"] not in _OF_THEN]
+    if [body["kind"] for body in others] != wanted or not all(map(_is_whole, kept)):
         return None, [
             _build_forged_earlier_run_finding(earlier, f"it does not hold one {' and one '.join(wanted)}")
         ]
@@ -237,12 +241,15 @@ def restore_objects_of_kept_run(
         return None, [_build_forged_earlier_run_finding(earlier, "it is not YAML as gangplan writes it")]
     if earlier.name not in found:
         return None, [_build_forged_earlier_run_finding(earlier, f"what it holds would be called {found[0]}")]
-    specs = iter(body for body in kept if body["kind"] != FILES)
+    specs = iter(others)
     bodies = []
     for body in today:
         if body["kind"] in BACKEND_BY_HOLDER:
-            bodies += [_restore_files_map(one, body) for one in held]
-        if body["kind"] != FILES:
+            bodies += [
+                _restore_files_map(one, body) if one["kind"] == FILES else _restore_claim_template(one, body)
+                for one in held
+            ]
+        if body["kind"] not in _OF_THEN:
             bodies.append(
                 _restore_object_spec_of_kept_run(body, next(specs)) if is_hashed_kind(body["kind"]) else body
             )
@@ -267,6 +274,22 @@ def _restore_files_map(earlier: Body, runtime: Body) -> Body:
     """Return the files of an earlier run, with the metadata that they would have today."""
     fixed = {name: earlier[name] for name in FIXED_FIELDS if name in earlier}
     return generate_files_config_map({**runtime["metadata"]}, fixed)
+
+
+def _restore_claim_template(earlier: Body, runtime: Body) -> Body:
+    """Return claims of an earlier run with today's metadata; the run's hash covers their names."""
+    labels = {
+        name: value
+        for name, value in runtime["metadata"]["labels"].items()
+        if name != RUNTIME_FRAMEWORK_LABEL
+    }
+    metadata = {**runtime["metadata"], "name": earlier["metadata"]["name"], "labels": labels}
+    return {
+        "apiVersion": CLAIM_API_VERSION,
+        "kind": CLAIM_TEMPLATE_KIND,
+        "metadata": metadata,
+        "spec": earlier["spec"],
+    }
 
 
 def _unsuspend_recorded_run(body: Body) -> Body:

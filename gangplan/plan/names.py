@@ -11,6 +11,7 @@ from gangplan.model.backend import SCHEDULE_LABEL as SCHEDULE_LABEL
 from gangplan.model.job import HASH_LENGTH as HASH_LENGTH
 from gangplan.model.job import HASH_PLACEHOLDER as HASH_PLACEHOLDER
 from gangplan.model.job import ResolvedRole
+from gangplan.model.kinds import CLAIM_TEMPLATE_KIND
 from gangplan.objects import Body, dump_object_as_block_yaml
 from gangplan.plan.layout import RunLayout
 
@@ -51,19 +52,22 @@ def format_run_name(job: str, digest: str) -> str:
 
 def is_hashed_kind(kind: str | None) -> bool:
     """Return whether the content of a run's objects of this kind must not change while the run exists."""
-    return kind in BACKEND_BY_HOLDER or kind in BACKEND_BY_KIND or kind == "ConfigMap"
+    is_made = kind in BACKEND_BY_HOLDER or kind in BACKEND_BY_KIND
+    return is_made or kind in ("ConfigMap", CLAIM_TEMPLATE_KIND)
 
 
 def hash_content_for_run_name(bodies: Sequence[Body], run: int, texts: Sequence[str] = ()) -> str:
     """Return the hash in a run's name, of the run number and everything that must not change during the run.
 
-    It covers the whole runtime, the files that come with the run, and what Trainer makes immutable in the
-    TrainJob (2.2 and later: runtimeRef, trainer, activeDeadlineSeconds). Metadata and network policies may
-    change without a new run. `texts` are the objects as `dump_object_as_block_yaml` writes them, if they are written already.
+    It covers the whole runtime, the files and claims that come with the run, and what Trainer makes immutable
+    in the TrainJob (2.2 and later: runtimeRef, trainer, activeDeadlineSeconds). Metadata and network policies
+    may change without a new run. `texts` are the objects as `dump_object_as_block_yaml` writes them, if they are written already.
     """
     digest = hashlib.sha256(f"run {run}\n".encode())
     for index, body in enumerate(bodies):
         if is_hashed_kind(body["kind"]):
+            if body["kind"] == CLAIM_TEMPLATE_KIND:  # a run may have several, which only names distinguish
+                digest.update(f"name: {body['metadata']['name']}\n".encode())
             has_text = texts and "spec" in body
             digest.update(
                 (

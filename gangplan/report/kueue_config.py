@@ -8,7 +8,7 @@ know stops it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gangplan.generators.common import LABEL_PREFIX
 from gangplan.model.backend import TRAINJOB
@@ -16,6 +16,7 @@ from gangplan.model.quantity import Quantity
 from gangplan.model.support import look_up_kueue_line
 from gangplan.model.version import ToolVersion
 from gangplan.spec.admission import ManagedResources, UsageSharing
+from gangplan.spec.manager import map_device_classes_to_resources
 from gangplan.workspace import ClusterFile
 
 # Lines of YAML, each with the comment that explains it.
@@ -45,8 +46,9 @@ def render_kueue_config(cluster: ClusterFile, kueue: ToolVersion) -> str:
         parts.append(_render_admission_fair_sharing(spec.kueue.admission_fair_sharing, cluster.document.file))
     if any(team.concurrent_admission for team in spec.teams.values()):
         parts.append(_render_feature_gates())
-    if spec.kueue.resources is not None:
-        parts.append(_render_kueue_resources(spec.kueue.resources, cluster.document.file))
+    classes = map_device_classes_to_resources(spec) if look_up_kueue_line(kueue.line).counts_claims else {}
+    if spec.kueue.resources is not None or classes:
+        parts.append(_render_kueue_resources(spec.kueue.resources, classes, cluster.document.file))
     if spec.monitoring is not None:
         parts.append(_render_kueue_metrics())
     parts.append(_render_managed_namespaces())
@@ -145,11 +147,22 @@ def _format_weight_number(weight: Quantity) -> str:
     return f"{weight.nano / 10**9:g}"
 
 
-def _render_kueue_resources(stated: ManagedResources, file: str) -> Lines:
-    yield (
-        "resources:",
-        f"How quota counts: kueue.resources of {file}, by which gangplan counts quotas and runs.",
-    )
+def _render_kueue_resources(stated: ManagedResources | None, classes: Mapping[str, str], file: str) -> Lines:
+    why = f"How quota counts: kueue.resources of {file}, by which gangplan counts quotas and runs."
+    yield "resources:", why if stated is not None else ""
+    if classes:
+        yield (
+            "  deviceClassMappings:",
+            f"rdma with deviceClass of {file}: the resources that quotas count claims of each class under.\nWithout its class here, no run with such a claim is admitted.",
+        )
+    for device_class, resource in sorted(classes.items()):
+        yield f"  - name: {resource}", ""
+        yield f"    deviceClassNames: [{device_class}]", ""
+    if stated is not None:
+        yield from _render_counted_resources(stated)
+
+
+def _render_counted_resources(stated: ManagedResources) -> Lines:
     if stated.exclude_resource_prefixes:
         yield "  excludeResourcePrefixes:", ""
         yield from ((f"  - {prefix}", "") for prefix in stated.exclude_resource_prefixes)

@@ -8,6 +8,7 @@ cluster file states a cap of its own, which checks compare with that amount.
 from __future__ import annotations
 
 from gangplan.model.backend import BACKENDS
+from gangplan.model.manager import format_claim_quota_key
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory_quantity
 from gangplan.model.site import ContainerBounds
 from gangplan.records import dataclass
@@ -15,6 +16,7 @@ from gangplan.resolve.quota import ResourceQuantities, list_gpu_resources
 from gangplan.resolve.shares import CPU_RESOURCE, MEMORY_RESOURCE, compute_free_per_node
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import Priority
+from gangplan.spec.manager import map_device_classes_to_resources
 from gangplan.spec.queues import HardQuota, TeamQueue
 
 # The requests of a container that states none: a debug container, never a worker, which states its own.
@@ -33,8 +35,9 @@ class Backstop:
 
 def resolve_namespace_limits(cluster: Cluster, team: TeamQueue, most: ResourceQuantities) -> Backstop:
     """Return the bounds of a team's namespace whose queue can give at most `most` of each resource."""
+    classes = {resource: name for name, resource in map_device_classes_to_resources(cluster).items()}
     hard = {
-        f"requests.{resource}": amount
+        format_claim_quota_key(classes[resource]) if resource in classes else f"requests.{resource}": amount
         for resource, amount in _resolve_limits_with_run_creators(cluster, most).items()
     }
     hard |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.fabric import NO_ACCESS, FabricAccess, WorkerFabric
+from gangplan.model.fabric import NO_ACCESS, DeviceClaim, FabricAccess, WorkerFabric
 from gangplan.model.job import Origin
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.recipes import RDMA_DEVICES, RDMA_WITH_TCP
@@ -40,7 +40,8 @@ def resolve_rdma(
     if pool.rails or access.name:
         counts = _resolve_rdma_devices_by_rail(context, name, pool, wanted, gpus)
         taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
-        return tuple((rail.resource, count) for rail, count in taken), _build_worker_fabric(taken, access)
+        fabric = _build_worker_fabric(taken, _build_device_claims(pool, counts), access)
+        return tuple((rail.resource, count) for rail, count in taken), fabric
     if wanted != "auto":
         context.report(
             RDMA_MISSING,
@@ -108,14 +109,31 @@ def _assign_rdma_devices_to_rails(number: int, most: Sequence[int]) -> list[int]
     return counts
 
 
-def _build_worker_fabric(taken: Sequence[tuple[PoolRdma, int]], access: FabricAccess) -> WorkerFabric:
+def _build_device_claims(pool: NodePool, counts: Sequence[int]) -> tuple[DeviceClaim, ...]:
+    """Return the claims of a worker for devices that dynamic resource allocation provides."""
+    return tuple(
+        DeviceClaim(
+            f"rdma-{at}" if isinstance(pool.rdma, tuple) else "rdma",
+            rail.device_class,
+            count,
+            rail.resource,
+            at,
+        )
+        for at, (rail, count) in enumerate(zip(pool.rails, counts, strict=True))
+        if count and rail.device_class
+    )
+
+
+def _build_worker_fabric(
+    taken: Sequence[tuple[PoolRdma, int]], claims: tuple[DeviceClaim, ...], access: FabricAccess
+) -> WorkerFabric:
     """Return the networks, interfaces and cards of a worker's devices, and the fabric's access."""
     networks = [one for rail, count in taken for one in _list_rail_networks(rail, count)]
     interfaces = [rail.interface for rail, _ in taken if rail.interface]
     hcas = [card for rail, _ in taken for card in rail.hcas]
     resources = tuple(rail.resource for rail, _ in taken)
     names, cards = tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(hcas))
-    return WorkerFabric(resources, tuple(networks), names, cards, access)
+    return WorkerFabric(resources, claims, tuple(networks), names, cards, access)
 
 
 def _list_rail_networks(rail: PoolRdma, count: int) -> tuple[str, ...]:

@@ -53,6 +53,9 @@ class Taint(Strict):
     )
 
 
+DeviceClassName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+
+
 class PoolGpu(Strict):
     """GPUs of each node in a pool."""
 
@@ -61,7 +64,7 @@ class PoolGpu(Strict):
     resource: ResourceName = Field(
         "nvidia.com/gpu", description="Extended resource name.", examples=["nvidia.com/gpu"]
     )
-    device_class: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")] | None = Field(
+    device_class: DeviceClassName | None = Field(
         None,
         description="DeviceClass whose extendedResourceName is the resource, if dynamic resource allocation provides the GPUs (Kubernetes 1.36); omitted: a device plugin does.",
         examples=["gpu.nvidia.com"],
@@ -106,9 +109,17 @@ class PoolRdma(Strict):
     """RDMA devices of each node in a pool: all of them, or those of one rail."""
 
     resource: ResourceName = Field(
-        description="Extended resource name of the RDMA device plugin.", examples=["rdma/ib"]
+        description="Extended resource name of the RDMA device plugin; with deviceClass, the name under which quotas count the devices.",
+        examples=["rdma/ib"],
     )
-    count: int = Field(ge=1, le=1000, description="Devices that the plugin offers per node.", examples=[8])
+    count: int = Field(
+        ge=1, le=1000, description="Devices that the plugin or driver offers per node.", examples=[8]
+    )
+    device_class: DeviceClassName | None = Field(
+        None,
+        description="DeviceClass of the devices, if dynamic resource allocation provides them: workers get them by a claim (Kubernetes 1.34, Kueue 0.18); omitted: a device plugin does.",
+        examples=["mrdma.google.com"],
+    )
     shared: bool = Field(
         False,
         description="True: a worker can use only one of these devices, because they all represent the same card: virtual functions of one port, or places at a shared device plugin. The count is then how many pods of a node can have one.",

@@ -98,8 +98,8 @@ _SWEEP = (
     "Remove it; a job that runs once for each setting is a file with kind: Sweep (gangplan explain Sweep)."
 )
 _CLAIMS = (
-    "Remove it; runs ask for devices by gpus and devices. On clusters whose pools state a deviceClass, GPUs come by"
-    " dynamic resource allocation; claims of a run's own (ResourceClaimTemplate) are not part of this version."
+    "Remove it; runs ask for devices by gpus, network.rdma and devices. On clusters whose pools state a deviceClass,"
+    " GPUs and RDMA devices come by dynamic resource allocation, the latter with claims that gangplan writes."
 )
 _ABSENT = {
     _CLAIMS: "resourceClaims resource_claims resourceClaimTemplates deviceClass device_class dra",

@@ -131,6 +131,17 @@ def _trace_resource_amount_causes(pod: PodContext, stars: FieldPath) -> list[Cau
     return [*context.chosen("gpus"), device, *context.pool(pool), *around]
 
 
+def _trace_claim_name_causes(pod: PodContext, stars: FieldPath) -> list[Cause]:
+    """Return the causes of a claim in a pod, by its number: its name, or the name of its template."""
+    is_template = stars[-1] == "resourceClaimTemplateName"
+    ranks = [pod.context.spec("launcher", "runsRanks").aside()] if pod.role == "launcher" else []
+    return [
+        *(pod.context.run_name() if is_template else ()),
+        *rails.trace_device_claim_causes(pod.context, int(stars[0])),
+        *ranks,
+    ]
+
+
 def _trace_other_resource_causes(context: TraceContext, resource: str) -> list[Cause]:
     """Return the causes of disk, huge pages and other devices.
 
@@ -262,10 +273,12 @@ POD_TABLE = CauseTable(
     ("spec containers 0 ports **", _PROBE),
     ("spec containers 0 startupProbe **", _PROBE),
     ("spec containers 0 readinessProbe **", _PROBE),
+    ("spec containers 0 resources claims * name", _trace_claim_name_causes),
     ("spec containers 0 resources * *", _trace_resource_amount_causes),
     ("spec containers 0 volumeMounts * *", _trace_volume_mount_causes),
     ("spec volumes 0 emptyDir sizeLimit", _trace_shared_memory_causes),
     ("spec volumes * **", _trace_pod_volume_causes),
+    ("spec resourceClaims * *", _trace_claim_name_causes),
 )
 
 

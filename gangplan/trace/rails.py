@@ -27,12 +27,24 @@ def find_rail_path(files: TracedFiles, pool: str, resource: str) -> FieldPath | 
     )
 
 
+def trace_device_claim_causes(context: TraceContext, number: int, field: str = "") -> list[Cause]:
+    """Return the causes of a worker's claim by its number: of the whole claim, its class or its count."""
+    claim = context.job.resources.claims[number]
+    path = trace_rail_entry_paths(context.files, context.job.worker_pool.name)[claim.rail]
+    stated, around = context.cluster(*path, "deviceClass"), context.pool(context.job.worker_pool.name)
+    if field == "count":
+        return [*trace_rdma_amount_causes(context, path), stated.aside(), *around]
+    if field == "deviceClassName":
+        return [stated, *mark_indirect(trace_rdma_amount_causes(context, path)), *around]
+    claimed = build_own_cause("each worker claims the devices of a class")
+    return [claimed, stated.aside(), *mark_indirect(trace_rdma_amount_causes(context, path)), *around]
+
+
 def trace_rdma_name_causes(files: TracedFiles, pool: str) -> list[Cause]:
     """Return the names of a pool's devices, as indirect causes."""
     found = [files.cause("cluster", "nodePools", pool, "gpu", "resource")]
-    return mark_indirect(
-        [*found, *(files.cause("cluster", *one, "resource") for one in trace_rail_entry_paths(files, pool))]
-    )
+    found += [files.cause("cluster", *one, "resource") for one in trace_rail_entry_paths(files, pool)]
+    return mark_indirect([*found, *_list_device_class_causes(files, pool)])
 
 
 def trace_rdma_amount_causes(context: TraceContext, at: FieldPath) -> list[Cause]:
@@ -66,6 +78,12 @@ def trace_rdma_causes(context: TraceContext, field: str) -> list[Cause]:
     ]
 
 
+def _list_device_class_causes(files: TracedFiles, pool: str) -> list[Cause]:
+    """Return the classes of a pool's devices, where the file states any."""
+    found = (files.cause("cluster", *one, "deviceClass") for one in trace_rail_entry_paths(files, pool))
+    return [one for one in found if one.is_written]
+
+
 def _list_rail_field_paths(context: TraceContext) -> list[FieldPath]:
     return trace_rail_entry_paths(context.files, context.job.worker_pool.name)
 
@@ -78,6 +96,7 @@ def _trace_device_sharing_causes(context: TraceContext) -> list[Cause]:
         for one in _list_rail_field_paths(context)
         for field in ("resource", "count", "shared")
     ]
+    facts += _list_device_class_causes(context.files, pool)
     return mark_indirect(
         [*facts, *context.chosen("gpus"), context.cluster("nodePools", pool, "gpu", "count")]
     )

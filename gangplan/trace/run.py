@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gangplan.findings import FieldPath, Location
 from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
+from gangplan.model.kinds import CLAIM_TEMPLATE_KIND
 from gangplan.spec.files import resolve_spec_file
-from gangplan.trace import others
+from gangplan.trace import others, rails
 from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import RunContext, trace_template_causes
 from gangplan.trace.files import build_own_cause, find_value_at
@@ -96,6 +97,14 @@ def _trace_mpi_replica_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
 
 def _trace_pod_selector_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     return [*trace_label_causes(run, stars), *mark_indirect(run.chosen("posture"))]
+
+
+def _trace_claim_template_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    """Return the causes of a field of a ResourceClaimTemplate, or of its name."""
+    name = str(run.body["metadata"]["name"])
+    number = next(at for at, one in enumerate(run.job.resources.claims) if name.endswith(f"-{one.name}"))
+    field = str(stars[-1]) if stars else ""
+    return [*([] if field else run.run_name()), *rails.trace_device_claim_causes(run, number, field)]
 
 
 def _trace_run_file_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
@@ -202,6 +211,12 @@ RUN_TABLES: dict[str, CauseTable] = {
         ("data *", _trace_run_file_causes),
         ("binaryData *", _trace_run_file_causes),
         _build_constant_cause_row("runtime.yaml.j2"),
+    ),
+    CLAIM_TEMPLATE_KIND: CauseTable(
+        ("metadata name", _trace_claim_template_causes),
+        *_META[1:],
+        ("spec spec devices requests 0 exactly *", _trace_claim_template_causes),
+        _build_constant_cause_row("claim.yaml.j2"),
     ),
     "NetworkPolicy": CauseTable(
         ("metadata name", "job.run_name | ~job.posture"),

@@ -7,6 +7,7 @@ from functools import partial
 from gangplan.findings import FieldPath
 from gangplan.generators.tenants import format_grant_name
 from gangplan.model.backend import BACKENDS
+from gangplan.model.manager import format_claim_quota_key
 from gangplan.model.site import DebugGrant, Tenant
 from gangplan.trace.cause import Cause, mark_indirect
 from gangplan.trace.context import trace_namespace_causes
@@ -186,9 +187,10 @@ def _trace_hard_quota_causes(place: ClusterObjectContext, stars: FieldPath) -> l
     if ".storageclass." in key:
         stated = ("hardQuota", "storage", key.partition(".storageclass.")[0])
         return [place.cluster("teams", tenant_of(place).team, *stated)]
-    if not key.startswith("requests."):
+    classes = {format_claim_quota_key(one): resource for one, resource in place.site.manager.device_classes}
+    if not key.startswith("requests.") and key not in classes:
         return [build_own_cause("training needs no way in from outside the cluster")]
-    resource, team = key.removeprefix("requests."), tenant_of(place).team
+    resource, team = classes.get(key) or key.removeprefix("requests."), tenant_of(place).team
     pools = (place.value("cluster", "nodePools") or {}).values()
     gpus = {(pool.get("gpu") or {}).get("resource", "nvidia.com/gpu") for pool in pools}
     field = "gpus" if resource in gpus else resource

@@ -64,7 +64,7 @@ def test_expanded_pods_equal_those_of_trainer_and_kueue() -> None:
                 if any(_is_different(_part(one.template, part), _part(template, part)) for part in SHOWN):
                     wrong.append(f"{name}, {one.name}: another template")
             counted = {one["name"]: one.get("count", 1) for one in workload["spec"]["podSets"]}
-            told = {one.name: one.count for one in convert_to_pod_sets(pods)}
+            told = {one.name: one.count for one in convert_to_pod_sets(pods, [runtime, job])}
             if counted != told:
                 wrong.append(f"{name}: Kueue counts {counted}, not {told}")
     assert wrong == []

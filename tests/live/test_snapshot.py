@@ -194,6 +194,17 @@ def test_differing_nodes_are_reported(root: Path, nodes: list[Any], rule: str, w
     assert [(one.rule, words in one.message) for one in outcome.findings] == [(rule, True)], outcome.err
 
 
+@pytest.mark.parametrize(
+    ("device_class", "rules"), [("", ["observed-nodes"]), (", deviceClass: nic.example.com", [])]
+)
+def test_nodes_do_not_report_devices_of_a_class(device_class: str, rules: list[str], root: Path) -> None:
+    """A driver reports them in ResourceSlices."""
+    rdma = f"labels: {{pool: spot}}, rdma: {{resource: example.com/nic, count: 8{device_class}}}"
+    text = workspaces.CLUSTER.replace("labels: {pool: spot}", rdma)
+    workspaces.write(root, {"overlays/lab/cluster.yaml": text})
+    assert [one.rule for one in taken(root, CLUSTER).findings] == rules
+
+
 def test_validate_also_takes_snapshots(root: Path) -> None:
     taken(root, {**CLUSTER, "/api/v1/nodes": NODES[:-1]})
     outcome = gangplan("validate", "-C", root, "--snapshot", root / "observed/lab.json")

@@ -40,3 +40,33 @@ def test_a_line_leads_to_the_entry_of_its_rail(line: str, field: str, root: Path
     told = gangplan("why", "-C", root, f"{run.relative_to(root)}:{at}").out
     assert CLUSTER in told, told
     assert field in told, told
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Render the example whose workers claim their cards."""
+    (example,) = (path for path in EXAMPLES if path.name == "claimed-nics")
+    folder = tmp_path_factory.mktemp("claims") / "workspace"
+    shutil.copytree(example / "input", folder)
+    gangplan("render", "-C", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "field"),
+    [
+        ("runs", "deviceClassName: mrdma.google.com", "nodePools.h200.rdma.deviceClass"),
+        ("runs", "deviceClassName: mrdma.google.com", "nodePools.h200.rdma.count"),
+        ("runs", "resourceClaims: [{name: rdma", "nodePools.h200.rdma.deviceClass"),
+        ("runs", "claims: [{name: rdma}]", "nodePools.h200.rdma.deviceClass"),
+        ("runs", "claims: [{name: rdma}]", "network.rdma"),
+        ("tenants", "deviceclass.resource.k8s.io/devices", "nodePools.h200.rdma.deviceClass"),
+        ("tenants", "deviceclass.resource.k8s.io/devices", "nodePools.h200.rdma.count"),
+    ],
+)
+def test_a_line_of_a_claim_leads_to_its_entry(file: str, line: str, field: str, claimed: Path) -> None:
+    found = (claimed / f"rendered/lab/{file}").rglob("*.yaml")
+    (path,) = (one for one in found if "launch." not in one.name)
+    at = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if line in text)
+    told = gangplan("why", "-C", claimed, f"{path.relative_to(claimed)}:{at}").out
+    assert field in told, told

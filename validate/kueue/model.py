@@ -92,12 +92,18 @@ def count_pods_kueue_admits_without_node(verdict: AdmissionVerdict) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Equal pods: their number, their pod template, and the index of the object with the template."""
+    """Equal pods: their number, their pod template, and the index of the object with the template.
+
+    `claimed` are the devices that each pod gets by claims, by the name of their class; `uncountable` says why
+    Kueue counts not all of them.
+    """
 
     name: str
     count: int
     template: Body
     index: int = 0
+    claimed: tuple[tuple[str, int], ...] = ()
+    uncountable: str = ""
 
     @property
     def spec(self) -> Body:

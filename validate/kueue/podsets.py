@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.objects import Body
+from gangplan.validate.claims import count_claimed_devices, find_uncountable_claim
 from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand_run_into_pods
 from gangplan.validate.kueue.model import NO_WORKLOAD, NeverError, PodSet
 from gangplan.validate.world import World
@@ -15,7 +16,7 @@ def list_workload_pod_sets(bodies: Sequence[Body], world: World) -> list[PodSet]
 
     Raises `NeverError` if the runtime does not exist (then the TrainJob itself is refused).
     """
-    return convert_to_pod_sets(expand_run_into_pods_for_kueue(bodies, world))
+    return convert_to_pod_sets(expand_run_into_pods_for_kueue(bodies, world), bodies)
 
 
 def expand_run_into_pods_for_kueue(bodies: Sequence[Body], world: World) -> list[ExpandedPods]:
@@ -26,9 +27,19 @@ def expand_run_into_pods_for_kueue(bodies: Sequence[Body], world: World) -> list
         raise NeverError(NO_WORKLOAD, str(missing), missing.kind) from None
 
 
-def convert_to_pod_sets(pods: Iterable[ExpandedPods]) -> list[PodSet]:
-    """Convert expanded pods into Kueue's pod sets."""
-    return [PodSet(one.name.lower(), one.queued, one.template, one.index) for one in pods]
+def convert_to_pod_sets(pods: Iterable[ExpandedPods], bodies: Sequence[Body]) -> list[PodSet]:
+    """Convert expanded pods into Kueue's pod sets; `bodies` are the run's objects."""
+    return [
+        PodSet(
+            one.name.lower(),
+            one.queued,
+            one.template,
+            one.index,
+            count_claimed_devices(one.template, bodies),
+            find_uncountable_claim(one.template, bodies),
+        )
+        for one in pods
+    ]
 
 
 def replace_mpijob_worker_count(job: Body, workers: int) -> Body:

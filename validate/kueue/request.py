@@ -69,10 +69,17 @@ def build_run_request(world: World, bodies: Sequence[Body]) -> RunRequest:
         return whole
     job = whole.job
     pods = [
-        (one.name, one.count, _reduce_pod_template_for_admission(one.template), one.index)
+        (
+            one.name,
+            one.count,
+            _reduce_pod_template_for_admission(one.template),
+            one.index,
+            one.claimed,
+            one.uncountable,
+        )
         for one in whole.pods
     ]
-    names_matter = any("labels" in template["metadata"] for _, _, template, _ in pods)
+    names_matter = any("labels" in template["metadata"] for _, _, template, *_ in pods)
     metadata = job["metadata"]
     kept: Body = {
         "kind": job["kind"],
@@ -113,7 +120,7 @@ def build_unreduced_run_request(world: World, bodies: Sequence[Body]) -> RunRequ
     except NeverError as no:
         return RunRequest(found[1], is_gang=is_gang, refused=(no.reason, no.message, no.about, no.detail))
     waits = {one.name.lower(): (one.stage, one.phase) for one in pods}
-    return RunRequest(found[1], tuple(convert_to_pod_sets(pods)), waits, is_gang)
+    return RunRequest(found[1], tuple(convert_to_pod_sets(pods, bodies)), waits, is_gang)
 
 
 def _select_present_fields(all_of_it: Mapping[str, Any], names: Sequence[str]) -> Body:

@@ -66,6 +66,24 @@ def count_requests(spec: Body, manager: ManagerSettings, kueue: KueueLine) -> Co
     return {name: max(0, round_to_kueue_count(name, nano)) for name, nano in found.items()}
 
 
+def resolve_claimed_resources(pods: PodSet, manager: ManagerSettings) -> CountedAmounts:
+    """Return what quota counts for the claims of one pod, by the resources of their classes.
+
+    Raises `NeverError` for a class that has none, and for claims that Kueue cannot count: it finds the
+    workload inadmissible.
+    """
+    if pods.uncountable:
+        raise NeverError(MISCONFIGURED, pods.uncountable)
+    classes, found = dict(manager.device_classes), dict[str, int]()
+    for device_class, count in pods.claimed:
+        if device_class not in classes:
+            message = f"DeviceClass {device_class} is not mapped in DRA configuration for podset {pods.name}"
+            raise NeverError(MISCONFIGURED, message)
+        resource = classes[device_class]
+        found[resource] = found.get(resource, 0) + count
+    return found
+
+
 def _sum_workload_pod_requests(spec: Body) -> Nanos:
     """Return the sum of the containers, or the peak of the init containers if larger, plus the overhead."""
     total: Nanos = {}

@@ -40,6 +40,7 @@ from gangplan.validate.kueue.requests import (
     count_requests,
     refuse_workload_beyond_limit_ranges,
     requests_of,
+    resolve_claimed_resources,
 )
 from gangplan.validate.kueue.standing import KueueWorld, QueueState, read_kueue_world
 from gangplan.validate.memo import Memo, digest_memo_key
@@ -155,6 +156,10 @@ def _build_pod_set_requests(
             each = count_requests(spec, manager, kueue)
             # SinglePodRequests of tas_flavorassigner.go
             placed = placed if kueue.places_as_written else each
+        if one.claimed or one.uncountable:
+            each = {**each}
+            for resource, count in resolve_claimed_resources(one, manager).items():
+                each[resource] = each.get(resource, 0) + count
         found.append(PodSetRequest(whole, each, parse_topology_annotations(one.annotations, kueue), placed))
     return found
 

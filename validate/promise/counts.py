@@ -9,6 +9,7 @@ from typing import Any
 from gangplan.model.backend import ANCESTOR_LABEL
 from gangplan.model.frameworks import ML_POLICIES
 from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.validate.claims import count_claimed_devices
 from gangplan.validate.jobset import LAUNCHER, REPLICATED_JOBS_PATH, WORKER, find_trainjob_step
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import PROGRAM_CONTAINER, ExpandedRole, ExpandedRun, RolePlace
@@ -187,9 +188,18 @@ def check_promised_devices(laid: ExpandedRun) -> Found:
         return
     wanted, resources = laid.unit.job.resources, role.container.get("resources") or {}
     built = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    at = (*role.place("resources")[1], "requests")
+    claimed = dict(count_claimed_devices(role.template, laid.run.bodies, role.container))
+    built |= {one.resource: claimed.get(one.device_class, 0) for one in wanted.claims}
+    of_claims, place = {one.resource for one in wanted.claims}, role.place("resources")[1]
+    at = (*place, "requests")
     for name, count in wanted.devices:
-        if _parse_amount_or_zero(built.get(name, 0)) < count:
+        if _parse_amount_or_zero(built.get(name, 0)) < count and name in of_claims:
+            message = f"each worker would claim {built[name]} {name}; the plan has {count}"
+            help = (
+                "Keep the worker's claims and their templates: network.rdma in the spec asks for the devices."
+            )
+            yield laid.runtime, report_broken_promise((*place, "claims"), message, help, "rdma")
+        elif _parse_amount_or_zero(built.get(name, 0)) < count:
             message = (
                 f"each worker would get {built.get(name, 0)} {name}; the plan has {count} for its"
                 f" {format_counted_noun(laid.unit.layout.slots, 'rank')}"

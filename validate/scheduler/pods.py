@@ -92,6 +92,7 @@ def list_pod_shapes_to_schedule(world: World, request: RunRequest) -> list[PodSh
             ranges,
             classes,
             request.waits.get(one.name, (0, 0)),
+            dict(world.manager.device_classes),
         )
         for one in request.pod_sets()
         if one.count > 0
@@ -104,7 +105,7 @@ def build_plain_pods_for_scheduler(name: str, count: int, pod: Body) -> PodShape
     one = PodSet(name, count, {"spec": pod["spec"], "metadata": metadata})
     labels = metadata.get("labels") or {}
     return _build_pod_shape_for_scheduler(
-        one, metadata.get("namespace", "default"), labels, LimitRanges(()), {}, (0, 0)
+        one, metadata.get("namespace", "default"), labels, LimitRanges(()), {}, (0, 0), {}
     )
 
 
@@ -115,10 +116,16 @@ def _build_pod_shape_for_scheduler(
     ranges: LimitRanges,
     classes: Mapping[str, Body],
     waits: tuple[int, int],
+    device_classes: Mapping[str, str],
 ) -> PodShape:
     spec = _apply_api_server_defaults_to_pod(one.spec, ranges, classes)
     requests = {key: units for key, units in requests_of(spec).items() if units}
     requests |= _sum_node_local_volume_bytes(spec)
+    if device_classes:
+        requests = _mark_requests_without_claim(requests, device_classes)
+    for device_class, count in one.claimed:
+        if resource := device_classes.get(device_class):
+            requests[resource] = requests.get(resource, 0) + count
     for key, units in _compute_gcsfuse_sidecar_requests(one.annotations).items():
         requests[key] = requests.get(key, 0) + units
     placed = any(key in one.annotations for key in TOPOLOGY)
@@ -135,6 +142,17 @@ def _build_pod_shape_for_scheduler(
         is_placed=placed,
         index=one.index,
     )
+
+
+def _mark_requests_without_claim(
+    requests: Mapping[str, int], device_classes: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the requests of containers, with devices that no node offers to a request under another name.
+
+    The driver of their class gives them to claims alone.
+    """
+    claimable = set(device_classes.values())
+    return {f"{key} without a claim" if key in claimable else key: units for key, units in requests.items()}
 
 
 def _compute_gcsfuse_sidecar_requests(annotations: Mapping[str, str]) -> dict[str, int]:

@@ -41,6 +41,10 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
         from gangplan.resolve.checks import dra  # few clusters have one
 
         dra.check_cluster_file_device_classes(notes)
+    if any(rail.device_class for pool in cluster.spec.node_pools.values() for rail in pool.rails):
+        from gangplan.resolve.checks import claims  # few clusters have one
+
+        claims.check_cluster_file_claimed_devices(notes)
     if any(one.persistent_volumes for one in cluster.spec.teams.values()):
         from gangplan.resolve.checks import persistent  # few clusters have one
 

@@ -41,6 +41,7 @@ _OPEN = frozenset(
         "admissionregistration.k8s.io",
         "external-secrets.io",
         "monitoring.coreos.com",
+        "resource.k8s.io",
         "scheduling.k8s.io",
     }
 )

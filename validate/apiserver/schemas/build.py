@@ -62,6 +62,7 @@ BUILT_IN = {
     "rbac.authorization.k8s.io/v1": "rbac",
     "scheduling.k8s.io/v1": "scheduling",
     "admissionregistration.k8s.io/v1": "admissionregistration",
+    "resource.k8s.io/v1": "resource",
 }
 KINDS = {
     "v1": "Namespace ServiceAccount ConfigMap PersistentVolumeClaim ResourceQuota LimitRange Pod",
@@ -70,6 +71,8 @@ KINDS = {
     "rbac.authorization.k8s.io/v1": "Role RoleBinding ClusterRole ClusterRoleBinding",
     "scheduling.k8s.io/v1": "PriorityClass",
     "admissionregistration.k8s.io/v1": "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
+    # Since 1.34.
+    "resource.k8s.io/v1": "ResourceClaimTemplate",
 }
 MODELS = [
     "TrainerV1alpha1TrainJob",
@@ -126,7 +129,8 @@ def build_kubernetes_schema_component(package: Path, shapes: dict[str, SchemaBod
     for minor in MINORS["kubernetes"]:
         definitions = read_kubernetes_schemas(package, minor)
         for gvk, name in out.kinds.items():
-            definitions[name] = build_schema_of_api_kind(definitions[name], *gvk.rsplit("/", 1))
+            if name in definitions:
+                definitions[name] = build_schema_of_api_kind(definitions[name], *gvk.rsplit("/", 1))
         definitions |= {f"shape.{name}": deepcopy(shape) for name, shape in shapes.items()}
         out.versions[minor] = definitions
     return out
@@ -236,7 +240,7 @@ def list_api_definitions_reached_by_kinds(
     for component in components.values():
         for minor in component.versions:
             known = merge_component_definitions(components, component, minor)
-            todo, seen = list(component.kinds.values()), set()
+            todo, seen = [name for name in component.kinds.values() if name in known], set[str]()
             while todo:
                 name = todo.pop()
                 if name not in seen:
