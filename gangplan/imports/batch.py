@@ -9,6 +9,7 @@ from typing import Any
 
 from gangplan.findings import Finding, Location, sort_findings
 from gangplan.imports.account import Account
+from gangplan.imports.claims import collect_imported_claim_templates
 from gangplan.imports.comments import add_import_comments_to_spec
 from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.equivalence import Equivalence, compare_imported_job_with_run
@@ -129,6 +130,7 @@ def _draft_specs_of_sources(
             batch.refused += 1
             continue
         work.claims = {**work.claims, **_collect_imported_claim_access_modes(source.others)}
+        work.device_claims = collect_imported_claim_templates(source.others)
         draft = draft_spec_of_imported_job(work, home)
         _look_for_blanks_in_draft(kind, draft)
         if draft.refusals:

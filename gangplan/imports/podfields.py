@@ -61,7 +61,6 @@ _ASKED = {
     "shareProcessNamespace": "containers of a run share no processes",
     "hostAliases": "names of hosts come from DNS",
     "dnsConfig": "DNS is the cluster's to set",
-    "resourceClaims": "runs have no resource claims (dynamic resource allocation)",
     "volumeDevices": "runs mount folders, not devices",
     "priorityClassName": "choose priority: low, normal, high or critical",
     "topologySpreadConstraints": "placement.spread decides how workers spread over nodes",

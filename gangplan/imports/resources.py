@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.amounts import MIG_PREFIX, convert_imported_cores, convert_imported_memory, is_fabric
+from gangplan.imports.claims import map_imported_device_claims
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourceContainer
 from gangplan.imports.workload import PodRole
@@ -42,8 +43,9 @@ def map_imported_resources(draft: SpecDraft, role: PodRole) -> None:
                 )
         else:
             _map_device_request(draft, name, amount, nodes)
-    container.resources_node["claims"].asked("runs have no resource claims (dynamic resource allocation)")
-    container.resources_node.same("nothing is asked for")
+    map_imported_device_claims(draft, role, is_launcher)
+    if not container.resources and not container.resources_node["claims"]:
+        container.resources_node.same("nothing is asked for")
 
 
 def _list_amount_places(container: SourceContainer, name: str) -> list[SourceNode]:

@@ -96,6 +96,8 @@ def _map_source_pods_to_role_entry(draft: SpecDraft, role: PodRole, framework: s
         entry["image"] = find_catalog_name_of_image(draft, main.image, main.node["image"])
     main.node["image"].mapped("roles")
     _map_role_amounts(role, entry)
+    for part in (role.pod.node, *role.pod.more):
+        part["resourceClaims"].asked("of the pods of a run, only workers have claims, for RDMA devices")
     _map_role_env(draft, role, entry)
     mounted = {(mount.name, mount.path) for mount in draft.work.workers.pod.main.mounts}
     for mount in main.mounts:

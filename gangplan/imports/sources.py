@@ -15,6 +15,7 @@ from gangplan.findings import Finding, Location
 from gangplan.imports.account import Account
 from gangplan.imports.comments import Comments
 from gangplan.model.backend import RUNTIME_KINDS
+from gangplan.model.kinds import CLAIM_TEMPLATE_KIND
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_SOURCE, IMPORT_TEMPLATE
 from gangplan.source import Document, FileLimits, load_all_documents
@@ -37,7 +38,7 @@ _BLANK = re.compile(rf"<([A-Za-z][A-Za-z0-9_ .-]*)>|{_WORDS}")
 # In commands and variables, where a shell may redirect or assign.
 _FREE_BLANK = re.compile(rf"\A<([A-Za-z][A-Za-z0-9_ .-]*)>\Z|{_WORDS}(?!=)")
 # Objects that jobs refer to and that usually have a separate file.
-_SHARED = frozenset({*RUNTIME_KINDS, "PersistentVolumeClaim"})
+_SHARED = frozenset({*RUNTIME_KINDS, "PersistentVolumeClaim", CLAIM_TEMPLATE_KIND})
 # Fields below which a dollar sign belongs to a shell or the kubelet.
 _FREE = frozenset(
     {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}
@@ -63,7 +64,7 @@ class OtherObject:
 class SourceObject:
     """An object of a source.
 
-    `others` are all objects of its file, then runtimes and claims of the other files.
+    `others` are all objects of its file, then runtimes, claims and templates of claims of the other files.
     """
 
     account: Account

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Any, Literal
 
 from gangplan.findings import Location
 from gangplan.imports.account import Account, LeafOutcome, SourceNode
@@ -116,7 +116,8 @@ class SourceJob:
     for what they fetch.
 
     `settings` are by the field of the spec that they become: name, timeout (seconds), retries, priority,
-    slots, workers, description. `new_claims` are claims that the team must gain for fields other than `data`.
+    slots, workers, description. `new_claims` are claims that the team must gain for fields other than `data`;
+    `device_claims` say what the ResourceClaimTemplates of a source ask for, by name.
 
     `sets` are variables that the source's controller gives its pods, and that no spec needs; `told` explains
     how programs find the same in a run; `renames` are variables with the `count` of workers or the `index` of
@@ -142,6 +143,7 @@ class SourceJob:
     sets: frozenset[str] = frozenset()
     values: dict[str, object] = field(default_factory=dict)
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    device_claims: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     others: tuple[Account, ...] = ()
     aside: tuple[PodRole, ...] = ()
