@@ -1,4 +1,5 @@
-"""GPUs by dynamic resource allocation: a real scheduler allocates what pods request as an extended resource.
+"""GPUs and network cards by dynamic resource allocation: a real scheduler allocates what pods request as an
+extended resource, and what they claim.
 
 Kubernetes has the gate DRAExtendedResource on by default from 1.36; the lab turns it on in 1.34.
 """
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from gangplan.model.version import parse_version
+from gangplan.report.kueue_config import render_kueue_config
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import load_workspace
+from tests import plain
 from tests.e2e import story, world
 from tests.e2e.test_queues import bodies
 from tests.lab import fixtures
@@ -101,6 +105,96 @@ def offered(spec: Cluster, nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "kind": "ResourceSlice",
                     "metadata": {"name": f"{name}-gpus"},
                     "spec": {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices},
+                }
+            )
+    return found
+
+
+NICS, CLASS, CARDS = "example.com/mrdma", "mrdma.google.com", "mrdma.example.com"
+CLAIMED = "mrdma.google.com.deviceclass.resource.k8s.io/devices"
+
+
+@pytest.mark.parametrize("is_mapped", [True, False], ids=["mapped", "unmapped"])
+def test_a_run_claims_its_cards(is_mapped: bool) -> None:
+    """Kueue counts the claims as gangplan does, with the mapping that `cluster kueue-config` prints."""
+    profile = fixtures.chosen()
+    fixtures.require(profile)
+    if profile.name != "new":
+        pytest.skip("the example is for the versions of profile new")
+    folder = story.ROOT / "tests/examples/claimed-nics"
+    cluster = load_workspace(folder / "input").clusters["lab"]
+    printed = plain.load(render_kueue_config(cluster, parse_version(profile.kueue)))
+    settings = {"kueue": {"resources": printed["resources"]}} if is_mapped else {}
+    with Lab(profile, settings=settings) as lab:
+        nodes = world.nodes(cluster.spec)
+        for node in nodes:  # no device plugin reports the cards
+            node["allocatable"].pop(NICS, None)
+        lab.add_nodes(nodes)
+        for body in offered_cards(nodes):
+            lab.client.create(body)
+        lab.tell(Story(Plot.RUN, namespace=None, run=None))
+        for kind in ("platform", "tenants", "runs"):
+            for body in bodies(folder, kind):
+                lab.client.apply_patiently(body)
+
+        def message() -> str:
+            found = [one for one in lab.client.list("Workload", TEAM) if one.get("status")]
+            conditions = [one for workload in found for one in workload["status"].get("conditions") or ()]
+            return "\n".join(str(one.get("message")) for one in conditions)
+
+        if not is_mapped:  # what the proof of admission says about a class without a resource
+            words = f"DeviceClass {CLASS} is not mapped in DRA configuration"
+            poll(lambda: words in message(), 120, message)
+            return
+
+        def workers() -> list[dict[str, Any]]:
+            pods = lab.client.list("Pod", TEAM)
+            return [
+                one for one in pods if "-node-" in one["metadata"]["name"] and one["spec"].get("nodeName")
+            ]
+
+        poll(lambda: len(workers()) == 4, 180, lambda: f"{message()}\n{lab.problems()}")
+        assert len({one["spec"]["nodeName"] for one in workers()}) == 4
+        claims = lab.client.list("ResourceClaim", TEAM)
+        results = [one["status"]["allocation"]["devices"]["results"] for one in claims]
+        assert [len(one) for one in results] == [8] * 4
+        assert {one["driver"] for result in results for one in result} == {CARDS}
+        (workload,) = lab.client.list("Workload", TEAM)
+        usage = workload["status"]["admission"]["podSetAssignments"]
+        assert {one["name"]: one["resourceUsage"].get(NICS) for one in usage} == {
+            "node": "32",
+            "launcher": None,
+        }
+
+        def used() -> str:
+            quota = lab.client.get("ResourceQuota", "training", TEAM)
+            return str(((quota.get("status") or {}).get("used") or {}).get(CLAIMED))
+
+        poll(lambda: used() == "32", 60, used)
+
+
+def offered_cards(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the class of the cards, and a ResourceSlice for each node that has some."""
+    selector = {"cel": {"expression": f"device.driver == '{CARDS}'"}}
+    found: list[dict[str, Any]] = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": CLASS},
+            "spec": {"selectors": [selector]},
+        }
+    ]
+    for node in nodes:
+        name = node["name"]
+        if name.startswith("pool-h200-"):
+            pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+            devices = [{"name": f"card-{number}"} for number in range(8)]
+            found.append(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "ResourceSlice",
+                    "metadata": {"name": f"{name}-cards"},
+                    "spec": {"driver": CARDS, "nodeName": name, "pool": pool, "devices": devices},
                 }
             )
     return found
