@@ -7,6 +7,7 @@ from gangplan.generators.common import (
     TemplateRenderer,
     generate_run_labels,
     generate_run_part_annotations,
+    name_claim_template,
     render_to_objects,
 )
 from gangplan.model.kinds import CLAIM_TEMPLATE_KIND
@@ -23,7 +24,6 @@ def generate_resource_claim_templates(
     pkg/dra/claims.go, countDevicesPerClass).
     """
     values = {
-        "unit": unit,
         "namespace": unit.job.namespace,
         "labels": generate_run_labels(unit),
         "annotations": generate_run_part_annotations(unit, CLAIM_TEMPLATE_KIND),
@@ -31,5 +31,7 @@ def generate_resource_claim_templates(
     return [
         body
         for claim in unit.job.resources.claims
-        for body in write("claim.yaml.j2", {**values, "claim": claim})
+        for body in write(
+            "claim.yaml.j2", {**values, "claim": claim, "name": name_claim_template(unit.run_name, claim)}
+        )
     ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gangplan.model import syncing
+from gangplan.model.fabric import DeviceClaim
 from gangplan.model.job import Job
 from gangplan.model.kinds import SYNC_WAVES
 from gangplan.model.site import Site, Tenant
@@ -26,6 +27,11 @@ _EXPANDED = re.compile(r"\$(?=[$(]|[^\x00-\x7f])")
 LabelPairs = tuple[tuple[str, str], ...]
 # A function from a template and values to objects: `render_to_objects`, or one that fills moulds.
 TemplateRenderer = Callable[[str, dict[str, Any]], list[Body]]
+
+
+def name_claim_template(run_name: str, claim: DeviceClaim) -> str:
+    """Return the name of the ResourceClaimTemplate of a run for a claim of its workers."""
+    return f"{run_name}-{claim.name}"
 
 
 def generate_run_labels(unit: RunPlan) -> LabelPairs:

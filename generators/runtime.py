@@ -19,6 +19,7 @@ from gangplan.generators.common import (
     generate_job_set_labels,
     generate_run_labels,
     generate_run_part_annotations,
+    name_claim_template,
     render_to_objects,
 )
 from gangplan.generators.launch import (
@@ -114,6 +115,7 @@ def generate_pod_template_values(unit: RunPlan) -> dict[str, Any]:
         "startup_tries": WORKER_WAIT_S // 2,  # one each two seconds
         "restart_policy": choose_restart_policy,
         "shm_size": _compute_shm_size,
+        "claims_of": _list_pod_claims,
         "volumes": _select_distinct_volumes,
         "containers": generate_setup_and_sidecar_containers(job),
     }
@@ -177,6 +179,11 @@ def _compute_shm_size(resources: Resources) -> str:
     """Return half of the memory: NCCL and data loaders need far more than the default of 64 MiB."""
     half_mib = resources.memory.value() // 2 // 2**20
     return parse_memory_quantity(f"{max(half_mib, 1)}Mi").canonical()
+
+
+def _list_pod_claims(resources: Resources, run_name: str) -> list[tuple[str, str]]:
+    """Return the name of each claim in a pod, with that of its template."""
+    return [(one.name, name_claim_template(run_name, one)) for one in resources.claims]
 
 
 def _select_distinct_volumes(mounts: tuple[Mount, ...]) -> list[Mount]:
