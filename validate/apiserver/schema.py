@@ -174,8 +174,9 @@ def list_kinds_with_api_schema(versions: SchemaVersions) -> list[tuple[str, str]
         content = load_schema_file(component)
         if minor in content["versions"]:
             for gvk in content["kinds"]:
-                api_version, kind = gvk.rsplit("/", 1)
-                out.append((api_version, kind))
+                if minor in _list_minors_with_kind(component, gvk):
+                    api_version, kind = gvk.rsplit("/", 1)
+                    out.append((api_version, kind))
     return sorted(out)
 
 
@@ -232,7 +233,18 @@ def compile_api_schema_for_kind(
         if imported is not None:
             return imported
         return words.describe_kind_without_api_schema(api_version, kind, component, minor, content["kinds"])
+    minors = _list_minors_with_kind(component, f"{api_version}/{kind}")
+    if minor not in minors:
+        return words.describe_minor_without_api_schema(api_version, kind, component, minor, minors)
     return _build_compiled_schema(component, minor, f"{api_version}/{kind}")
+
+
+@cache
+def _list_minors_with_kind(component: str, gvk: str) -> list[str]:
+    """Return the minors of a component that have a kind."""
+    content = load_schema_file(component)
+    name, known = content["kinds"][gvk], content["definitions"]
+    return [minor for minor in content["versions"] if _find_definition_at_minor(name, known, minor)]
 
 
 @cache
