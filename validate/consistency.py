@@ -12,7 +12,7 @@ from typing import Any
 
 from gangplan.findings import FieldPath
 from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
-from gangplan.model.kinds import NAMESPACED_KINDS
+from gangplan.model.kinds import CLAIM_TEMPLATE_KIND, NAMESPACED_KINDS
 from gangplan.objects import Body
 from gangplan.validate import dropped
 from gangplan.validate.apiserver import bounds
@@ -185,6 +185,12 @@ def _check_mpi_job_object(body: Body, others: Sequence[Body], _: SchemaVersions)
     return check_mpi_job(body, others)
 
 
+def _check_claim_template(body: Body, _: Sequence[Body], versions: SchemaVersions) -> Iterable[Problem]:
+    from gangplan.validate.apiserver.claim_templates import check_claim_template  # few runs claim devices
+
+    return check_claim_template(body, versions)
+
+
 def _find_object_of_kind(kind: str, bodies: Sequence[Body]) -> Body | None:
     return next((body for body in bodies if body["kind"] == kind), None)
 
@@ -211,4 +217,5 @@ CHECKS: Mapping[str, Check] = {
         body, _find_object_of_kind(RUNTIME_KIND, others), versions
     ),
     MPIJOB.kind: _check_mpi_job_object,
+    CLAIM_TEMPLATE_KIND: _check_claim_template,
 }

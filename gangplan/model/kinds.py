@@ -37,6 +37,7 @@ class RenderedKind:
 _KUEUE, _RBAC, _POLICIES = "kueue.x-k8s.io", "rbac.authorization.k8s.io", ADMISSION_API.partition("/")[0]
 CLAIM_TEMPLATE_KIND, CLAIM_GROUP = "ResourceClaimTemplate", "resource.k8s.io"
 CLAIM_API_VERSION = f"{CLAIM_GROUP}/v1"  # Kubernetes 1.34
+MOST_DEVICES_OF_CLAIM = 32  # k8s.io/api v0.36.1, resource/v1, AllocationResultsMaxSize: no claim gets more
 # An object comes after those that it refers to and those that validate it. Engines remove in the opposite
 # order (gitops-engine of Argo CD 3.5.1, sync_context.go, "reverse of sync wave").
 RENDERED_KINDS = (
