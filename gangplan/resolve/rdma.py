@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gangplan.model.fabric import NO_ACCESS, DeviceClaim, FabricAccess, WorkerFabric
 from gangplan.model.job import Origin
+from gangplan.model.kinds import MOST_DEVICES_OF_CLAIM
 from gangplan.resolve.context import JobResolution
 from gangplan.rules.recipes import RDMA_DEVICES, RDMA_WITH_TCP
 from gangplan.rules.specs import RDMA_FALLBACK, RDMA_MISSING
@@ -40,7 +41,9 @@ def resolve_rdma(
     if pool.rails or access.name:
         counts = _resolve_rdma_devices_by_rail(context, name, pool, wanted, gpus)
         taken = [(rail, count) for rail, count in zip(pool.rails, counts, strict=True) if count]
-        fabric = _build_worker_fabric(taken, _build_device_claims(pool, counts), access)
+        claims = _build_device_claims(pool, counts)
+        _check_claims_are_small(context, claims)
+        fabric = _build_worker_fabric(taken, claims, access)
         return tuple((rail.resource, count) for rail, count in taken), fabric
     if wanted != "auto":
         context.report(
@@ -122,6 +125,18 @@ def _build_device_claims(pool: NodePool, counts: Sequence[int]) -> tuple[DeviceC
         for at, (rail, count) in enumerate(zip(pool.rails, counts, strict=True))
         if count and rail.device_class
     )
+
+
+def _check_claims_are_small(context: JobResolution, claims: Sequence[DeviceClaim]) -> None:
+    for one in claims:
+        if one.count > MOST_DEVICES_OF_CLAIM:
+            context.report(
+                RDMA_DEVICES,
+                context.where("network", "rdma"),
+                f"{one.count} devices of class {one.device_class} per worker, but a claim gets at most"
+                f" {MOST_DEVICES_OF_CLAIM}",
+                "Write a smaller number.",
+            )
 
 
 def _build_worker_fabric(

@@ -29,8 +29,8 @@ DEVICE_CLASS_TWICE = Rule(
     why=(
         "A resource belongs to one DeviceClass: of two with the same extendedResourceName, Kubernetes takes the one "
         "that was created later, for pods of all pools. Kueue counts the claims of a class under one resource "
-        "(deviceClassMappings). If a plugin offered the same resource elsewhere, containers would request it, which "
-        "no claim serves, and a namespace's quota would bound only one of the two."
+        "(deviceClassMappings), and GPUs of such a class, too. If a plugin offered the same resource elsewhere, "
+        "containers would request it, which no claim serves, and a namespace's quota would bound only one of the two."
     ),
     fix="Give each class a resource of its own, the same one in all pools.",
 )
@@ -44,7 +44,8 @@ DEVICE_CLASS_UNUSABLE = Rule(
         "class: no run would ever be admitted (Kueue 0.19, KEP-2941). Volcano and the coscheduling plugin bring "
         "their own schedulers, which are not known to allocate such devices. Only kube-scheduler is. A claim gives "
         "devices to one pod alone, so none are shared. Prefixes and transformations of kueue.resources concern what "
-        "containers request, not claims (Kueue 0.19, totalRequestsFromPodSets). MultiKueue creates a run on another "
+        "containers request, not claims (Kueue 0.19, totalRequestsFromPodSets). Kueue does not start with "
+        "more than 16 mapped classes, or with one whose name has more than 63 characters. MultiKueue creates a run on another "
         "cluster without its ResourceClaimTemplates."
     ),
     fix="Remove what the message names (topology: true, shared: true, multiKueue), or use a device plugin there.",

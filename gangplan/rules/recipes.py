@@ -52,11 +52,11 @@ RDMA_WITH_TCP = Rule(
 RDMA_DEVICES = Rule(
     "rdma-devices",
     ERROR,
-    "A worker asks for more RDMA devices than a node has.",
+    "A worker asks for more RDMA devices than a node has, or than a claim gets.",
     why=(
         "No node of the pool could ever take such a worker. The cluster file states how many devices the "
         "plugin offers on each node for each rail (count of rdma). A worker can use only one device of a "
-        "shared resource."
+        "shared resource. A claim (deviceClass) gets at most 32 devices."
     ),
     fix="Write rdma: all, or a smaller number.",
 )

@@ -139,6 +139,24 @@ def test_quotas_bound_claims(root: Path) -> None:
     assert any(RESOURCE in one.message for one in found)
 
 
+def test_a_claim_gets_at_most_32_devices(root: Path) -> None:
+    put(root, "network: {rdma: all}\n")
+    offer(root, (f"{NIC}, dev", "resource: example.com/nic, count: 33, dev"))
+    (found,) = [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]
+    assert found.rule == "rdma-devices"
+    assert "33 devices of class nic.example.com per worker, but a claim gets at most 32" in found.message
+    offer(root, (f"{NIC}, dev", "resource: example.com/nic, count: 32, dev"))
+    assert gangplan("validate", "-C", root).errors() == []
+
+
+def rails(*numbers: int) -> str:
+    """Return the devices of a pool, each of a class of its own."""
+    entries = (f"{{resource: example.com/n{at}, count: 1, deviceClass: n{at}.example.com}}" for at in numbers)
+    return f"rdma: [{', '.join(entries)}]"
+
+
+MANY = (CLAIMED, f"{PLAIN}, {rails(*range(16))}")
+ONE_MORE = (SPOT, f"{SPOT}, {rails(15, 16)}")
 TOPOLOGY = (CLAIMED, f"{CLAIMED}, topology: true")
 HUB = "multiKueue: {clusters: {west: {kubeconfigSecret: west-kubeconfig}}}\n"
 # Changes of the cluster and its further lines, the broken rule, and words of its message.
@@ -172,6 +190,23 @@ CASES: dict[str, tuple[tuple[tuple[str, str], ...], str, str, str]] = {
         "device-class-twice",
         "counted as example.com/b",
     ),
+    "the class of GPUs": (
+        (("1.34.4", "1.36.0"), (SPOT, SPOT.replace("8}", "8, deviceClass: nic.example.com}"))),
+        "",
+        "device-class-twice",
+        "that of the GPUs in pool 'a100-spot', which Kueue would count as example.com/nic",
+    ),
+    "next to GPUs of another class": (
+        (("1.34.4", "1.36.0"), (SPOT, SPOT.replace("8}", "8, deviceClass: gpu.example.com}"))),
+        "",
+        "",
+        "",
+    ),
+    "with the longest name": ((("nic.example.com}", f"{'n' * 63}}}"),), "", "", ""),
+    "with a longer name": ((("nic.example.com}", f"{'n' * 64}}}"),), "", "device-class-unusable", "at most 63 characters"),
+    "as many as Kueue maps": ((MANY, (SPOT, f"{SPOT}, {rails(15)}")), "", "", ""),
+    "one more than Kueue maps": ((MANY, ONE_MORE), "", "device-class-unusable", "at most 16 resources, and class n16.example.com"),
+    "one more without Kueue": ((("region:", "gang: none\nenvironment: dev\nregion:"), MANY, ONE_MORE), "", "", ""),
     "other devices elsewhere": (((SPOT, f"{SPOT}, devices: {{example.com/nic: 2}}"),), "", "device-class-twice", "containers request"),
     "GPUs elsewhere": (
         ((SPOT, SPOT.replace("8}", "8, resource: example.com/nic}")),),

@@ -8,6 +8,8 @@ excludeResourcePrefixes and transformations say (pkg/workload/workload.go, total
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gangplan.findings import FieldPath
 from gangplan.model.manager import ManagerSettings
 from gangplan.model.support import look_up_kueue_line
@@ -20,6 +22,9 @@ from gangplan.spec.nodes import NodePool, PoolRdma
 
 # The first version that allocates the devices of such claims.
 LEAST = ToolVersion(1, 34, 0)
+# What Kueue's configuration takes: a class is the name part of a label's key (Kueue v0.18.2 and v0.19.2,
+# pkg/config/validation.go, validateDeviceClassMappings).
+_MOST_MAPPINGS, _LONGEST_CLASS = 16, 63
 _PLUGIN, _REQUESTED = "a device plugin", "devices that containers request"
 
 
@@ -28,6 +33,11 @@ def check_cluster_file_claimed_devices(notes: ClusterCheck) -> None:
     manager = manager_settings_of(notes.spec)
     by_class: dict[str, tuple[str, str]] = {}
     by_resource = _list_resources_of_requests(notes.spec)
+    gpus = {
+        pool.gpu.device_class: name
+        for name, pool in notes.spec.node_pools.items()
+        if pool.gpu and pool.gpu.device_class
+    }
     for name, pool in notes.spec.node_pools.items():
         for number, rail in enumerate(pool.rails):
             base: FieldPath = ("nodePools", name, "rdma")
@@ -44,7 +54,16 @@ def check_cluster_file_claimed_devices(notes: ClusterCheck) -> None:
                     f" '{other}'",
                     "Write the same resource: Kueue maps a class to one.",
                 )
+            if rail.device_class in gpus:
+                notes.report(
+                    DEVICE_CLASS_TWICE,
+                    (*path, "deviceClass"),
+                    f"class {rail.device_class} is that of the GPUs in pool '{gpus[rail.device_class]}', which Kueue would count"
+                    f" as {rail.resource}",
+                    "Write a class that has RDMA devices alone.",
+                )
             _check_versions(notes, rail, (*path, "deviceClass"))
+            _check_kueue_can_map_class(notes, rail, (*path, "deviceClass"), list(by_class))
             _check_claimed_rail_can_be_placed(notes, name, pool, rail, path)
             _check_claimed_resource_is_counted_as_written(notes, rail, (*path, "resource"), manager)
 
@@ -93,6 +112,29 @@ def _check_versions(notes: ClusterCheck, rail: PoolRdma, path: FieldPath) -> Non
                 f"Kueue {kueue.line} does not count devices of class {rail.device_class}: they would have no quota",
                 "Remove deviceClass and use a device plugin, or update Kueue to 0.18.",
             )
+
+
+def _check_kueue_can_map_class(
+    notes: ClusterCheck, rail: PoolRdma, path: FieldPath, classes: Sequence[str]
+) -> None:
+    """Check that Kueue starts with the class in its configuration; `classes` are those up to this one."""
+    if notes.spec.gang != "kueue":
+        return
+    name = str(rail.device_class)
+    if len(name) > _LONGEST_CLASS:
+        notes.report(
+            DEVICE_CLASS_UNUSABLE,
+            path,
+            f"Kueue maps classes whose names have at most {_LONGEST_CLASS} characters, and this one has {len(name)}",
+            "Give the class a shorter name.",
+        )
+    if classes.index(name) >= _MOST_MAPPINGS:
+        notes.report(
+            DEVICE_CLASS_UNUSABLE,
+            path,
+            f"Kueue maps at most {_MOST_MAPPINGS} resources, and class {name} is one more",
+            "Let pools share classes.",
+        )
 
 
 def _check_claimed_rail_can_be_placed(
