@@ -16,13 +16,15 @@ def count_claimed_devices(
 ) -> tuple[tuple[str, int], ...]:
     """Return the devices that a pod gets by templates among `bodies`, by class, sorted.
 
-    With a container, only those of claims that the container uses. Requests without a number are left out.
+    With a container, only those of claims and requests that the container uses. Requests without a number
+    are left out.
     """
-    used = None if container is None else {one["name"] for one in _list_container_claims(container)}
+    used = None if container is None else _list_container_claims(container)
     found: dict[str, int] = {}
     for name, request in _iterate_device_requests(template, bodies):
-        exactly = request.get("exactly") or {}
-        if not explain_uncountable_request(request) and (used is None or name in used):
+        is_used = used is None or not used.isdisjoint({(name, ""), (name, request["name"])})
+        if is_used and not explain_uncountable_request(request):
+            exactly = request["exactly"]
             device_class = exactly["deviceClassName"]
             found[device_class] = found.get(device_class, 0) + int(exactly.get("count") or 1)
     return tuple(sorted(found.items()))
@@ -46,8 +48,10 @@ def explain_uncountable_request(request: Body) -> str:
     return "AllocationMode 'All'" if exactly.get("allocationMode") == "All" else ""
 
 
-def _list_container_claims(container: Body) -> Sequence[Body]:
-    return (container.get("resources") or {}).get("claims") or ()
+def _list_container_claims(container: Body) -> frozenset[tuple[str, str]]:
+    """Return the claims that a container uses: of each its name, and one request, or "" for all of them."""
+    claims: Sequence[Body] = (container.get("resources") or {}).get("claims") or ()
+    return frozenset((one["name"], one.get("request") or "") for one in claims)
 
 
 def _iterate_device_requests(template: Body, bodies: Sequence[Body]) -> Iterator[tuple[str, Body]]:

@@ -240,6 +240,25 @@ PATCHES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         "plan-broken",
         "each worker would claim 0 example.com/nic; the plan has 2",
     ),
+    "a request that is not there": (
+        "TrainingRuntime",
+        [{"op": "add", "path": f"{WORKER}/containers/0/resources/claims/0/request", "value": "others"}],
+        "plan-broken",
+        "each worker would claim 0 example.com/nic; the plan has 2",
+    ),
+    "its request": (
+        "TrainingRuntime",
+        [{"op": "add", "path": f"{WORKER}/containers/0/resources/claims/0/request", "value": "devices"}],
+        "",
+        "",
+    ),
+    "no request": (TEMPLATE, [{"op": "remove", "path": REQUEST}], "schema", "exactly one of exactly, firstAvailable"),
+    "more devices than a claim gets": (
+        TEMPLATE,
+        [{"op": "replace", "path": f"{REQUEST}/count", "value": 33}],
+        "object-invalid",
+        "a claim has at most 32 devices, and this one asks for 33",
+    ),
     "fewer devices": (
         TEMPLATE,
         [{"op": "replace", "path": f"{REQUEST}/count", "value": 1}],
@@ -301,6 +320,23 @@ def test_patches_of_claims_are_judged(name: str, root: Path) -> None:
     found = [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]
     assert ({one.rule for one in found} >= {rule}) if rule else not found, [one.message for one in found]
     assert any(words in one.message for one in found) or not rule, [one.message for one in found]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("resourceClaimTemplateName", "ResourceClaimTemplate"), ("resourceClaimName", "ResourceClaim")],
+)
+def test_claims_of_others_must_be_there(key: str, kind: str, root: Path) -> None:
+    """A patch adds a claim whose devices nobody knows."""
+    put(root, ASKED)
+    offer(root)
+    added = {"op": "add", "path": f"{WORKER}/resourceClaims/-", "value": {"name": "x", key: "theirs"}}
+    head = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+    patch = f"- target: {{kind: TrainingRuntime}}\n  patch: |-\n    - {json.dumps(added)}\n"
+    write(root, {"overlays/lab/kustomization.yaml": head + patch})
+    (found,) = gangplan("validate", "-C", root).findings
+    assert (found.rule, found.severity) == ("plan-weakened", "warning")
+    assert f"would never start unless namespace nlp has a {kind} 'theirs'" in found.message
 
 
 def test_a_kept_run_has_the_claims_of_its_time(root: Path) -> None:

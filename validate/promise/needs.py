@@ -1,4 +1,4 @@
-"""Checks of claims, secrets and config maps that a patch adds to pods and that no known file provides.
+"""Checks of claims, secrets, config maps and templates that a patch adds to pods and that no known file has.
 
 The kubelet starts no container before each of them exists (v1.34, pkg/kubelet and pkg/volume).
 """
@@ -15,6 +15,7 @@ from gangplan.validate.promise.roles import ExpandedRun, find_generated_pods
 from gangplan.validate.promise.words import report_weakened_plan
 
 CLAIM, SECRET, MAP = "claim", "secret", "config map"
+DEVICES, DEVICES_OF_ALL = "ResourceClaimTemplate", "ResourceClaim"
 # Config maps of every namespace: the certificates of Kubernetes, and of OpenShift's services.
 EVERYWHERE = {(MAP, "kube-root-ca.crt"), (MAP, "openshift-service-ca.crt")}
 Need = tuple[str, str, FieldPath]
@@ -39,6 +40,8 @@ def check_promised_pods_have_needed_objects(laid: ExpandedRun) -> Iterator[tuple
                 CLAIM: "Declare it in the team's file and mount it by data, or make sure that it exists.",
                 SECRET: "Declare it in the team's file and name it in secrets, or write optional: true.",
                 MAP: "Make sure that it exists, or write optional: true.",
+                DEVICES: "Make sure that it exists, and that Kueue's deviceClassMappings have its classes.",
+                DEVICES_OF_ALL: "Make sure that it exists, and that pods may share it: no quota counts it.",
             }[kind]
             yield laid.runtime, report_weakened_plan((*role.pod, *path), message, help)
 
@@ -51,6 +54,10 @@ def _find_pod_object_needs(spec: Body) -> Iterator[Need]:
         yield from _find_secret_configmap_needs(at, volume, "secretName")
         for number, one in enumerate((volume.get("projected") or {}).get("sources") or ()):
             yield from _find_secret_configmap_needs((*at, "projected", "sources", number), one, "name")
+    for index, one in enumerate(spec.get("resourceClaims") or ()):
+        for key, kind in (("resourceClaimTemplateName", DEVICES), ("resourceClaimName", DEVICES_OF_ALL)):
+            if one.get(key):
+                yield kind, one[key], ("resourceClaims", index, key)
     for field in ("initContainers", "containers"):
         for index, box in enumerate(spec.get(field) or ()):
             for number, one in enumerate(box.get("envFrom") or ()):
