@@ -37,7 +37,8 @@ class Good:
         for cluster in CLUSTERS:
             for kueue in limits.get("kueue", [cluster.kueue]):
                 at = SchemaVersions(cluster.kubernetes, cluster.trainer, kueue, cluster.jobset)
-                if at.trainer in limits.get("trainer", [at.trainer]):
+                is_served = at.kubernetes in limits.get("kubernetes", [at.kubernetes])
+                if is_served and at.trainer in limits.get("trainer", [at.trainer]):
                     yield at
 
 
