@@ -28,7 +28,12 @@ def find_rail_path(files: TracedFiles, pool: str, resource: str) -> FieldPath | 
 
 
 def trace_device_claim_causes(context: TraceContext, number: int, field: str = "") -> list[Cause]:
-    """Return the causes of a worker's claim by its number: of the whole claim, its class or its count."""
+    """Return the causes of a worker's claim by its number: of the whole claim, its class or its count.
+
+    A claim that the job does not have is of an earlier time, or from a patch.
+    """
+    if number >= len(context.job.resources.claims):
+        return [build_own_cause("each worker claims the devices of a class")]
     claim = context.job.resources.claims[number]
     path = trace_rail_entry_paths(context.files, context.job.worker_pool.name)[claim.rail]
     stated, around = context.cluster(*path, "deviceClass"), context.pool(context.job.worker_pool.name)

@@ -101,8 +101,8 @@ def _trace_pod_selector_causes(run: RunContext, stars: FieldPath) -> list[Cause]
 
 def _trace_claim_template_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     """Return the causes of a field of a ResourceClaimTemplate, or of its name."""
-    name = str(run.body["metadata"]["name"])
-    number = next(at for at, one in enumerate(run.job.resources.claims) if name.endswith(f"-{one.name}"))
+    name, claims = str(run.body["metadata"]["name"]), run.job.resources.claims
+    number = next((at for at, one in enumerate(claims) if name.endswith(f"-{one.name}")), len(claims))
     field = str(stars[-1]) if stars else ""
     return [*([] if field else run.run_name()), *rails.trace_device_claim_causes(run, number, field)]
 

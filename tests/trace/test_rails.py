@@ -70,3 +70,16 @@ def test_a_line_of_a_claim_leads_to_its_entry(file: str, line: str, field: str, 
     at = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if line in text)
     told = gangplan("why", "-C", claimed, f"{path.relative_to(claimed)}:{at}").out
     assert field in told, told
+
+
+def test_a_claim_that_today_has_none_is_explained(claimed: Path, tmp_path: Path) -> None:
+    """The pool's devices have moved to a plugin, and the run's file is as it was rendered."""
+    folder = shutil.copytree(claimed, tmp_path / "workspace")
+    cluster = folder / CLUSTER
+    cluster.write_text(cluster.read_text().replace(", deviceClass: mrdma.google.com", ""))
+    (path,) = (one for one in (folder / "rendered/lab/runs").rglob("*.yaml") if "launch." not in one.name)
+    lines = path.read_text().splitlines()
+    at = next(number for number, text in enumerate(lines, 1) if "claims: [{name: rdma}]" in text)
+    told = gangplan("why", "-C", folder, f"{path.relative_to(folder)}:{at}")
+    assert told.code == 0, told.err
+    assert "rendered/ is stale" in told.out
