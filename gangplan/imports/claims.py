@@ -20,8 +20,12 @@ _ALL = "All"
 
 @dataclass(frozen=True, slots=True)
 class _Claimed:
-    """What a claim asks for: devices of a class, `all` of a node or a count; or `why` a run cannot have it."""
+    """What a claim asks for: devices of a class, `all` of a node or a count; or `why` a run cannot have it.
 
+    `request` is the name of its only request.
+    """
+
+    request: str = ""
     device_class: str = ""
     count: int | str = 1
     why: str = ""
@@ -36,7 +40,11 @@ def collect_imported_claim_templates(others: Sequence[OtherObject]) -> dict[str,
         if is_template and isinstance(metadata, dict) and isinstance(spec, dict):
             inner = spec.get("spec")
             devices = inner.get("devices") if isinstance(inner, dict) else None
-            found.setdefault(str(metadata.get("name")), devices if isinstance(devices, dict) else {})
+            asked: Mapping[str, Any] = devices if isinstance(devices, dict) else {}
+            # Of two that differ, nobody knows which one a pod means.
+            known = found.setdefault(str(metadata.get("name")), asked)
+            if known != asked:
+                found[str(metadata.get("name"))] = {}
     return found
 
 
@@ -61,8 +69,7 @@ def map_imported_device_claims(draft: SpecDraft, role: PodRole, is_launcher: boo
     for nodes in uses.values():
         _ask_about_claim(nodes, "the pod has no claim of this name")
     for resource, (count, nodes) in counts.items():
-        known, places = draft.rdma.get(resource, (count, []))
-        draft.rdma[resource] = (known, [*places, *nodes])
+        draft.add_rdma(resource, count, nodes)
 
 
 def _map_used_claim(
@@ -77,8 +84,11 @@ def _map_used_claim(
         for cluster in draft.home.clusters.values()
         for name, resource in map_device_classes_to_resources(cluster).items()
     }
+    requests = {node["request"].text() for node in nodes if node["request"]}
     if claimed.why:
         _ask_about_claim(nodes, claimed.why)
+    elif not requests <= {claimed.request}:
+        _ask_about_claim(nodes, f"the claim has no request of this name, only {claimed.request}")
     elif claimed.device_class not in classes:
         _ask_about_claim(
             nodes,
@@ -118,9 +128,10 @@ def _read_claim(draft: SpecDraft, claim: SourceNode) -> _Claimed:
     mode = exactly.get("allocationMode", "ExactCount")
     if not isinstance(device_class, str) or type(count) is not int or count < 1:
         return more
+    name_of_request = str(request.get("name"))
     if mode == _ALL:
-        return _Claimed(device_class, "all")
-    return _Claimed(device_class, count) if mode == "ExactCount" else more
+        return _Claimed(name_of_request, device_class, "all")
+    return _Claimed(name_of_request, device_class, count) if mode == "ExactCount" else more
 
 
 def _ask_about_claim(nodes: Sequence[SourceNode], why: str) -> None:

@@ -138,6 +138,15 @@ class SpecDraft:
             self.origins.setdefault(top.split(".")[0], node)
         return True
 
+    def add_rdma(self, resource: str, count: int | None, nodes: list[SourceNode]) -> None:
+        """Add devices of a fabric; those of a pod with another number than the first become a question."""
+        known, places = self.rdma.setdefault(resource, (count, []))
+        if known == count:
+            places += nodes
+            return
+        for node in nodes:
+            node.asked(f"a run has one network.rdma for all pods, and it is {known} already")
+
     def ask(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about the value at a node, in the account and among the findings."""
         node.account.mark(node.path, "asked", "", message)

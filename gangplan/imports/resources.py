@@ -95,8 +95,7 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
             _choose_gpu_model(draft, name, nodes)
         return
     if is_fabric(name):
-        known, places = draft.rdma.get(name, (count, []))
-        draft.rdma[name] = (known, [*places, *nodes])
+        draft.add_rdma(name, count, nodes)
     elif name == "ephemeral-storage":
         _map_resource_amount(draft, "disk", convert_imported_memory(amount), nodes)
     elif name.startswith(_PAGES):

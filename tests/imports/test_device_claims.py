@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import plain
 from tests.imports import sources
 from tests.imports.sources import PYTORCHJOB, imported
 from tests.workspaces import WIDE_CLUSTER
@@ -72,6 +74,12 @@ ASKED = {
     "two requests": (f"{EXACT}\n", f"{EXACT}\n      - {{name: more, {EXACT}}}\n", "says more"),
     "constraints": ("      requests:\n", "      constraints: [{matchAttribute: example.com/a}]\n      requests:\n", "says more"),
     "a count that is none": ("count: 4}", "count: four}", "says more"),
+    "a request that is not there": ("{name: nic}]}", "{name: nic, request: other}]}", "no request of this name, only nic"),
+    "two templates that differ": (
+        "kind: ResourceClaimTemplate\n",
+        f"kind: ResourceClaimTemplate\nmetadata: {{name: nics}}\nspec: {{spec: {{devices: {{}}}}}}\n---\n{TEMPLATE.split('metadata')[0]}",
+        "says more",
+    ),
     "a claim that nobody uses": (", claims: [{name: nic}]", "", "does not use this claim"),
 }  # fmt: skip
 
@@ -86,6 +94,23 @@ def test_other_claims_are_asked_about(name: str, tmp_path: Path, monkeypatch: py
     assert network == {}
     assert {state for state, _ in found.values()} == {"asked"}, found
     assert all(words in why for _, why in found.values()), found
+
+
+def test_pods_that_claim_different_numbers_are_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run has one number for all of its workers."""
+    monkeypatch.setattr(sources, "WIDE_CLUSTER", CLAIMED)
+    other = TEMPLATE.replace("name: nics", "name: more").replace("count: 4", "count: 2")
+    job = json.loads(json.dumps(plain.load(JOB)))  # without aliases
+    worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+    worker["resourceClaims"][0]["resourceClaimTemplateName"] = "more"
+    network, found = claims_of(tmp_path, f"{TEMPLATE}{other}{json.dumps(job)}")
+    assert network == {"rdma": 2}
+    assert {where.partition(".template")[0].rpartition(".")[2]: why for where, (_, why) in found.items()} == {
+        "Master": "a run has one network.rdma for all pods, and it is 2 already",
+        "Worker": "",
+    }
 
 
 def test_claims_are_asked_about_where_no_pool_has_a_class(tmp_path: Path) -> None:
