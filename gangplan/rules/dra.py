@@ -46,7 +46,11 @@ DEVICE_CLASS_UNUSABLE = Rule(
         "devices to one pod alone, so none are shared. Prefixes and transformations of kueue.resources concern what "
         "containers request, not claims (Kueue 0.19, totalRequestsFromPodSets). Kueue does not start with "
         "more than 16 mapped classes, or with one whose name has more than 63 characters. MultiKueue creates a run on another "
-        "cluster without its ResourceClaimTemplates."
+        "cluster without its ResourceClaimTemplates. The cluster autoscaler never finds nodes for a "
+        "ProvisioningRequest whose pods have claims by a template (kubernetes/autoscaler#10065)."
     ),
-    fix="Remove what the message names (topology: true, shared: true, multiKueue), or use a device plugin there.",
+    fix=(
+        "Remove what the message names (topology: true, shared: true, multiKueue, provisioningClass), or use a device "
+        "plugin there."
+    ),
 )

@@ -171,6 +171,13 @@ CASES: dict[str, tuple[tuple[tuple[str, str], ...], str, str, str]] = {
     "placed by topology": ((TOPOLOGY,), "", "device-class-unusable", "by topology"),
     "next to a pool with topology": (((SPOT, f"{SPOT}, topology: true"),), "", "", ""),
     "shared": (((f"{NIC}, dev", f"{NIC}, shared: true, dev"),), "", "device-class-unusable", "to one worker alone"),
+    "of nodes that Kueue asks for": (
+        ((CLAIMED, f"{CLAIMED}, autoscale: {{most: 8, provisioningClass: queued-provisioning.gke.io}}"),),
+        "",
+        "device-class-unusable",
+        "finds none for pods with claims",
+    ),
+    "of nodes that pods make": (((CLAIMED, f"{CLAIMED}, autoscale: {{most: 8}}"),), "", "", ""),
     "handed to other clusters": ((), HUB, "device-class-unusable", "multiKueue"),
     "excluded by prefix": ((), "kueue: {resources: {excludeResourcePrefixes: [example.com/]}}\n", "device-class-unusable", "excludes"),
     "next to another prefix": ((), "kueue: {resources: {excludeResourcePrefixes: [nvidia.com/mig]}}\n", "", ""),

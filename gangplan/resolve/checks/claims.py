@@ -157,6 +157,14 @@ def _check_claimed_rail_can_be_placed(
             f"gang: {gang} brings its own scheduler, and it is not known whether that allocates devices of a class",
             f"Use gang: kueue, {plugin}",
         )
+    if pool.is_asked_for:
+        notes.report(
+            DEVICE_CLASS_UNUSABLE,
+            at,
+            f"Kueue asks the autoscaler for nodes of pool '{name}' before it admits a run, and the autoscaler finds none for"
+            " pods with claims",
+            f"Remove autoscale.provisioningClass, {plugin}",
+        )
     if notes.spec.multi_kueue is not None:
         notes.report(
             DEVICE_CLASS_UNUSABLE,
