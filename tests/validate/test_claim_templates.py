@@ -1,6 +1,6 @@
 """ResourceClaimTemplates that a patch changed.
 
-What Kubernetes 1.34 says of each was asked of a real API server.
+A real API server says the same of each (tests/e2e/test_dra.py).
 """
 
 from __future__ import annotations
