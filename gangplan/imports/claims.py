@@ -41,7 +41,7 @@ def collect_imported_claim_templates(others: Sequence[OtherObject]) -> dict[str,
             inner = spec.get("spec")
             devices = inner.get("devices") if isinstance(inner, dict) else None
             asked: Mapping[str, Any] = devices if isinstance(devices, dict) else {}
-            # Of two that differ, nobody knows which one a pod means.
+            # Of two that differ, a pod may mean either.
             known = found.setdefault(str(metadata.get("name")), asked)
             if known != asked:
                 found[str(metadata.get("name"))] = {}

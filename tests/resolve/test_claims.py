@@ -334,7 +334,7 @@ def test_patches_of_claims_are_judged(name: str, root: Path) -> None:
     [("resourceClaimTemplateName", "ResourceClaimTemplate"), ("resourceClaimName", "ResourceClaim")],
 )
 def test_claims_of_others_must_be_there(key: str, kind: str, root: Path) -> None:
-    """A patch adds a claim whose devices nobody knows."""
+    """A patch adds a claim by a name that no file has."""
     put(root, ASKED)
     offer(root)
     added = {"op": "add", "path": f"{WORKER}/resourceClaims/-", "value": {"name": "x", key: "theirs"}}
