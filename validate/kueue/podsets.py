@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gangplan.objects import Body
-from gangplan.validate.claims import count_claimed_devices, find_uncountable_claim
 from gangplan.validate.expand import ExpandedPods, MissingRuntimeError, expand_run_into_pods
 from gangplan.validate.kueue.model import NO_WORKLOAD, NeverError, PodSet
 from gangplan.validate.world import World
@@ -30,16 +29,18 @@ def expand_run_into_pods_for_kueue(bodies: Sequence[Body], world: World) -> list
 def convert_to_pod_sets(pods: Iterable[ExpandedPods], bodies: Sequence[Body]) -> list[PodSet]:
     """Convert expanded pods into Kueue's pod sets; `bodies` are the run's objects."""
     return [
-        PodSet(
-            one.name.lower(),
-            one.queued,
-            one.template,
-            one.index,
-            count_claimed_devices(one.template, bodies),
-            find_uncountable_claim(one.template, bodies),
-        )
+        PodSet(one.name.lower(), one.queued, one.template, one.index, *_count_claims(one.template, bodies))
         for one in pods
     ]
+
+
+def _count_claims(template: Body, bodies: Sequence[Body]) -> tuple[tuple[tuple[str, int], ...], str]:
+    """Return the devices that a pod claims, by class, and why Kueue admits no such pod, or an empty text."""
+    if not (template.get("spec") or {}).get("resourceClaims"):
+        return (), ""
+    from gangplan.validate.claims import count_claimed_devices, find_uncountable_claim  # few runs have claims
+
+    return count_claimed_devices(template, bodies), find_uncountable_claim(template, bodies)
 
 
 def replace_mpijob_worker_count(job: Body, workers: int) -> Body:

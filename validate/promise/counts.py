@@ -9,7 +9,6 @@ from typing import Any
 from gangplan.model.backend import ANCESTOR_LABEL
 from gangplan.model.frameworks import ML_POLICIES
 from gangplan.model.quantity import QuantityError, parse_quantity
-from gangplan.validate.claims import count_claimed_devices
 from gangplan.validate.jobset import LAUNCHER, REPLICATED_JOBS_PATH, WORKER, find_trainjob_step
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import PROGRAM_CONTAINER, ExpandedRole, ExpandedRun, RolePlace
@@ -188,8 +187,11 @@ def check_promised_devices(laid: ExpandedRun) -> Found:
         return
     wanted, resources = laid.unit.job.resources, role.container.get("resources") or {}
     built = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    claimed = dict(count_claimed_devices(role.template, laid.run.bodies, role.container))
-    built |= {one.resource: claimed.get(one.device_class, 0) for one in wanted.claims}
+    if wanted.claims:
+        from gangplan.validate.claims import count_claimed_devices  # few runs have claims
+
+        claimed = dict(count_claimed_devices(role.template, laid.run.bodies, role.container))
+        built |= {one.resource: claimed.get(one.device_class, 0) for one in wanted.claims}
     of_claims, place = {one.resource for one in wanted.claims}, role.place("resources")[1]
     at = (*place, "requests")
     for name, count in wanted.devices:
