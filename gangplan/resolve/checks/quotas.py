@@ -172,7 +172,16 @@ def _check_cluster_file_quota_shares(notes: ClusterCheck, path: FieldPath, share
 
 def _check_cluster_file_share_devices(notes: ClusterCheck, path: FieldPath, name: str, share: Share) -> None:
     """Check that the pool has the devices and the disk that a share states."""
-    offered = notes.spec.node_pools[name].offered
+    pool = notes.spec.node_pools[name]
+    offered = pool.offered
+    if pool.gpu and pool.gpu.resource in share.devices:
+        notes.report(
+            QUOTA_MEASURE,
+            (*path, "devices", pool.gpu.resource),
+            f"{pool.gpu.resource} are the GPUs of pool '{name}', whose share gpus says",
+            "Write gpus: alone.",
+            key=True,
+        )
     stated: list[tuple[FieldPath, str]] = [((*path, "devices", device), device) for device in share.devices]
     if share.disk is not None:
         stated.append(((*path, "disk"), DISK_RESOURCE))
