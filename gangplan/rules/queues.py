@@ -72,7 +72,7 @@ ADMISSION_CHECK_NOBODY = Rule(
 COUNTING_UNUSED = Rule(
     "counting-unused",
     WARNING,
-    "No pool offers a resource that is excluded or transformed.",
+    "No pool offers a resource that is excluded, transformed or weighted.",
     why="It is a typo, or a leftover. Quotas are shares of what node pools state, so nothing of it is ever counted.",
     fix="Correct the name, or remove it.",
 )

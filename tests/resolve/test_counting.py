@@ -153,6 +153,28 @@ def test_each_wrong_setting_breaks_one_rule(name: str, root: Path) -> None:
     assert all(one.help for one in found)
 
 
+# What has a weight, the rest of the manager's configuration, and whether quota counts it.
+WEIGHTS = {
+    "a core": ("cpu: 2", "", True),
+    "a device": ("nvidia.com/gpu: 10", "", True),
+    "a typo": ("nvidia.com/gpus: 10", "", False),
+    "an output": ("example.com/credits: 10", f"transformations: {{{CREDITS}}}", True),
+    "what an output replaces": ("nvidia.com/gpu: 10", f"transformations: {{{CREDITS}}}", False),
+    "what is excluded": ("example.com/fpga: 10", "excludeResourcePrefixes: [example.com/]", False),
+    "pods, which sweeps count": ("pods: 1", "", True),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_a_weight_of_what_quota_does_not_count_is_reported(name: str, root: Path) -> None:
+    weight, resources, counts = WEIGHTS[name]
+    sharing = f"admissionFairSharing: {{usageHalfLifeTime: 1h, resourceWeights: {{{weight}}}}}"
+    change(root, f"kueue: {{{sharing}, resources: {{{resources}}}}}\n", FPGA, WITH_FPGA)
+    found = gangplan("validate", "-C", root).findings
+    assert [one.rule for one in found] == ([] if counts else ["counting-unused"])
+    assert all(one.place.startswith(CLUSTER) and one.help for one in found)
+
+
 def test_the_configuration_of_kueue_has_the_resources(root: Path) -> None:
     lines = f"excludeResourcePrefixes: [example.com/], transformations: {{{CREDITS}}}"
     change(root, f"kueue: {{resources: {{{lines}}}}}\n", FPGA, WITH_FPGA)
@@ -198,6 +220,7 @@ SHARES = {
     "all that the pool has": (", devices: {example.com/fpga: 8}", ""),
     "more disk": (", disk: 9Ti", "quota-over-pool"),
     "a device that it does not have": (", devices: {example.com/fpgas: 1}", "quota-measure"),
+    "the GPUs a second time": (", devices: {nvidia.com/gpu: 4}", "quota-measure"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Checks of resources that Kueue's manager counts: every pool keeps a quota, outputs have unused names."""
+"""Checks of resources that Kueue's manager counts: every pool keeps a quota, and nothing is stated in vain."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.counted import list_counted_resources
 from gangplan.resolve.shares import find_measure, list_resources_of_cluster_pools
 from gangplan.rules.queues import COUNTING_UNUSED, OUTPUT_NOT_ITS_OWN, QUOTA_NOT_COUNTED
-from gangplan.spec.admission import ManagedResources
+from gangplan.spec.admission import ManagedResources, UsageSharing
 from gangplan.spec.manager import manager_settings_of
+from gangplan.spec.near import suggest_nearest
 
 
 def check_cluster_file_counted_resources(notes: ClusterCheck, stated: ManagedResources) -> None:
@@ -46,5 +47,24 @@ def check_cluster_file_counted_resources(notes: ClusterCheck, stated: ManagedRes
                 f"quotas of pool '{name}' are shares of its {find_measure(pool)}, which Kueue does not count: runs"
                 " would be admitted without limit and wait for nodes",
                 f"Count {find_measure(pool)}, or another resource in its place.",
+                key=True,
+            )
+
+
+def check_cluster_file_usage_weights(notes: ClusterCheck, stated: UsageSharing) -> None:
+    """Check that quota counts each resource that kueue.admissionFairSharing gives a weight.
+
+    Kueue adds up what a queue used of what its quota counts, and looks weights up by these names
+    (`CalculateUsage` of pkg/util/admissionfairsharing). `pods` are counted in queues of sweeps.
+    """
+    offered, manager = list_resources_of_cluster_pools(notes.spec), manager_settings_of(notes.spec)
+    counted = list_counted_resources(offered, manager)
+    for name in stated.resource_weights:
+        if name not in (*counted, "pods"):
+            notes.report(
+                COUNTING_UNUSED,
+                ("kueue", "admissionFairSharing", "resourceWeights", name),
+                f"no quota counts {name}, so its weight never applies",
+                suggest_nearest(name, counted),
                 key=True,
             )

@@ -43,10 +43,13 @@ def check_cluster_file_queues(notes: ClusterCheck) -> None:
         _check_cluster_file_local_queue_weights(notes, ("teams", name), team)
         if team.concurrent_admission is not None:
             _check_cluster_file_concurrent_admission(notes, name, team, team.concurrent_admission)
-    if notes.spec.kueue.resources is not None:
+    if notes.spec.kueue.resources is not None or notes.spec.kueue.admission_fair_sharing is not None:
         from gangplan.resolve.checks import counting  # few clusters configure this
 
-        counting.check_cluster_file_counted_resources(notes, notes.spec.kueue.resources)
+        if notes.spec.kueue.resources is not None:
+            counting.check_cluster_file_counted_resources(notes, notes.spec.kueue.resources)
+        if notes.spec.kueue.admission_fair_sharing is not None:
+            counting.check_cluster_file_usage_weights(notes, notes.spec.kueue.admission_fair_sharing)
     for name, check in notes.spec.admission_checks.items():
         _check_cluster_file_admission_check(notes, name, check)
 
