@@ -21,6 +21,7 @@ from gangplan.plan.env_problems import (
     check_env_values,
     check_meeting_names_in_env,
     check_per_pod_variables_on_launcher,
+    check_torchrun_options_in_env,
     check_unstated_amounts_in_env,
 )
 from gangplan.plan.flag_problems import check_mpi_options
@@ -82,6 +83,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_mpi_options(job, found),
         *check_env_values(job),
         *check_meeting_names_in_env(job),
+        *check_torchrun_options_in_env(job, found),
         *check_unstated_amounts_in_env(job),
         *check_per_pod_variables_on_launcher(job, found),
         *check_launch_variable_settings(job, found, is_proposed_command_sound),

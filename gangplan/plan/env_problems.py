@@ -9,6 +9,7 @@ from gangplan.model.job import EnvVar, Job
 from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.flags import mpi_family_of, read_mpi_flags
 from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher
+from gangplan.plan.launchers.training import TORCHRUN
 from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
 from gangplan.plan.words import TEMPLATE_EXPRESSION, VARIABLE_REFERENCE
 from gangplan.rules.pods import ENV_AMOUNT_UNSTATED, ENV_OWN_VALUE
@@ -56,6 +57,31 @@ def check_meeting_names_in_env(job: Job) -> Iterator[Problem]:
         for one in role.env:
             if one.name in names:
                 yield _build_meeting_name_problem((*role.place, "env", one.name), one.name, role.name)
+
+
+def check_torchrun_options_in_env(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
+    """Yield a problem for each variable that is an option of torchrun which the run decides.
+
+    torchrun takes every option from the environment, too, as PET_<NAME>; a flag counts unless it is 0 (torch 2.9,
+    torch/distributed/argparse_util.py). Those that Trainer sets are reserved in all runs.
+    """
+    for one in job.env if job.image.framework == "torch" else ():
+        option = TORCHRUN.options.get(one.name.removeprefix(_TORCHRUN).lower())
+        if option is None or not one.name.startswith(_TORCHRUN) or not one.is_plain:
+            continue
+        said = ""
+        if option.role == "standalone" and one.value != "0" and job.workers > 1:
+            said = f"lets every worker train alone, but the run has {job.workers} workers"
+        elif option.role in _PROGRAM and one.value != "0" and not found:
+            said = "changes how torchrun starts the program, and gangplan tells it that by options"
+        elif option.role == "rendezvous" and job.workers > 1 and one.value not in ("", "static"):
+            said = "tells all workers the same about where they meet; Trainer tells each its own"
+        if said:
+            yield Problem(("env", one.name), f"{one.name} {said}", "Remove it.", ENV_RESERVED)
+
+
+_TORCHRUN = "PET_"
+_PROGRAM = ("module", "no-python", "nothing")
 
 
 def check_unstated_amounts_in_env(job: Job) -> Iterator[Problem]:

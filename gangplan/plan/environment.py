@@ -85,9 +85,14 @@ def meeting(job: Job) -> tuple[EnvVar, ...]:
 
 
 def list_meeting_names(job: Job, role: str = "worker") -> frozenset[str]:
-    """Return the names of the variables that tell pods of a role of the others, as far as gangplan sets them."""
+    """Return the names of the variables that tell pods of a role of the others, set by gangplan or Kubernetes.
+
+    The Job controller gives each pod its index, unless its template has a variable of that name
+    (pkg/controller/job/indexed_job_utils.go of Kubernetes v1.34, addCompletionIndexEnvVariable).
+    """
     found = _build_peer_discovery_env(job, role)
-    return frozenset(one.name for one in (*found, *(_build_elastic_env(job) if role == "worker" else ())))
+    names = [one.name for one in (*found, *(_build_elastic_env(job) if role == "worker" else ()))]
+    return frozenset(names if job.uses_mpi else (*names, "JOB_COMPLETION_INDEX"))
 
 
 def build_role_env(job: Job, role: ResolvedRole) -> tuple[EnvVar, ...]:
