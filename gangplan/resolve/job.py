@@ -223,12 +223,14 @@ def _resolve_worker_resources(
     check_catalog_image_on_pool(context, image, placement, shape.gpus)
     pool, access, others = placement.node_pool, placement.fabric.access, shape.others_on(placement.node_pool)
     if access.name:
+        from gangplan.resolve.fabric_mounts import check_mounts_with_fabric  # few runs have one
         from gangplan.resolve.fabrics import (
             add_fabric_env,
             add_fabric_huge_pages,
             check_fabric_access,
-        )  # few runs have one
+        )
 
+        check_mounts_with_fabric(context, data.mounts, access)
         check_fabric_access(context, access, pool, shape, image.uid)
         add_fabric_env(data.env, access)
         others = add_fabric_huge_pages(others, context.cluster.spec, pool)

@@ -81,7 +81,7 @@ def _check_mounts_inside_others(context: JobResolution, mounts: Sequence[Mount])
             if outer is None or mount.path in told:
                 continue
             inside = f"'{mount.name}' is mounted at {mount.path}, inside '{outer.name}' ({outer.path})"
-            if reason := explain_impossible_mount(mount, outer):
+            if reason := explain_impossible_mount(bool(mount.key), outer):
                 help = f"Choose a path that is not below {outer.path}."
                 where = locate_mount_in_spec(context, mount)
                 context.report(MOUNT_INSIDE, where, f"{inside}, {reason}", help)

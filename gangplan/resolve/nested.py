@@ -10,12 +10,15 @@ secret). A file cannot be mounted on a folder (kubernetes#61545: not a directory
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from gangplan.model.job import Mount
 from gangplan.resolve.context import JobResolution
 
+_M = TypeVar("_M")
 
-def find_outer_mount(path: str, mounts: Mapping[str, Mount]) -> Mount | None:
+
+def find_outer_mount(path: str, mounts: Mapping[str, _M]) -> _M | None:
     """Return the innermost mount that a path is inside of, not at; None if there is none."""
     while path := path.rpartition("/")[0]:
         if path in mounts:
@@ -33,11 +36,11 @@ def list_mount_sets(context: JobResolution, mounts: Sequence[Mount]) -> Iterator
         yield {one.path: one for one in reversed(mounts) if not one.single}
 
 
-def explain_impossible_mount(mount: Mount, outer: Mount) -> str:
-    """Return why a mount is impossible inside another one, whatever that contains; empty if it may be possible."""
+def explain_impossible_mount(is_file: bool, outer: Mount) -> str:
+    """Return why a file or folder cannot be mounted inside a mount, whatever that contains; empty if it may be."""
     if outer.key:
         return "which is a file"
-    if mount.key and (outer.config_map or outer.secret):
+    if is_file and (outer.config_map or outer.secret):
         return (
             "which is read-only: only folders can be mounted inside it, because Kubernetes creates them there"
         )

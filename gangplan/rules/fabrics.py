@@ -71,7 +71,8 @@ FABRIC_MISFIT = Rule(
     ERROR,
     "Parts of a fabric do not belong together.",
     why=(
-        "A preset whose cards are devices needs a pool that offers them. Multus attaches networks only to pods "
+        "A preset whose cards are devices needs a pool that offers them, and any other fabric some way to its cards: a "
+        "run with rdma: required would use TCP. Multus attaches networks only to pods "
         "with a network of their own, so hostNetwork and the pool's networks exclude each other. Launchers stay "
         "in the pod network: without the addresses of the nodes, their policies would keep them from workers on "
         "the nodes' network."

@@ -228,6 +228,41 @@ def test_folders_of_the_node_are_read_only_unless_stated(root: Path) -> None:
     assert mounts == {"shm": False, "fabric-a": True, "fabric-b": False, "gangplan-launch": True}
 
 
+VAULT = "volumes: {vault: {driver: a.b, readOnly: true}}\n"
+# A path of the node in the fabric, lines of the spec, and the rule that they break, or nothing.
+MEETING = {
+    "a folder in a folder of the node": ("mount: /opt/lib", "files: {tuning: /opt/lib/x}", "mount-point"),
+    "a folder in a writable one": ("mount: /opt/lib, readOnly: false", "files: {tuning: /opt/lib/x}", ""),
+    "a folder next to it": ("mount: /opt/lib", "files: {tuning: /opt/libx}", ""),
+    "a folder in a file of the node": (
+        "mount: /opt/lib, type: File",
+        "files: {tuning: /opt/lib/x}",
+        "mount-inside",
+    ),
+    "at the same path": ("mount: /opt/lib", "files: {tuning: /opt/lib}", "mount-collision"),
+    "a folder of the node in a ConfigMap": ("mount: /etc/tuning/lib", "files: {tuning: /etc/tuning}", ""),
+    "a file of the node in a ConfigMap": (
+        "mount: /etc/tuning/lib, type: File",
+        "files: {tuning: /etc/tuning}",
+        "mount-inside",
+    ),
+    "a folder of the node in a read-only volume": ("mount: /v/lib", "volumes: {vault: /v}", "mount-point"),
+    "a folder of the node in scratch": ("mount: /scratch/lib", "scratch: 9Gi", ""),
+    "a folder that only containers see": ("type: Directory", "files: {tuning: /opt/lib/x}", ""),
+}
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_mounts_of_the_spec_and_of_the_fabric_do_not_exclude_each_other(name: str, root: Path) -> None:
+    folder, lines, rule = MEETING[name]
+    own = f"{{hostPaths: {{lib: {{path: /opt/lib, {folder}}}}}}}"
+    on_fabric(root, IB[0], own, spec=f"{SPEC}{lines}\n", more=VAULT)
+    workspaces.write(root, {"specs/nlp/team.yaml": workspaces.TEAM + "configMaps: [tuning]\n"})
+    found = [(one.rule, one.place) for one in validate(root).findings if one.rule.startswith("mount-")]
+    assert [one for one, _ in found] == ([rule] if rule else [])
+    assert all(place.startswith("specs/nlp/filings.yaml:") for _, place in found)
+
+
 @pytest.mark.parametrize(
     ("pages", "asked", "expected"),
     [
@@ -275,7 +310,7 @@ def test_torch_in_the_host_network_opens_nothing(root: Path) -> None:
     [
         (*ROCE, 8, ""),
         (*ROCE, 4, "fabric-node-shared"),
-        ("", "{wholeNode: true}", 7, "fabric-node-shared"),
+        (IB[0], "{wholeNode: true}", 7, "fabric-node-shared"),
         (IB[0], "{}", 1, ""),
     ],
 )
@@ -298,6 +333,7 @@ def test_without_gpus_more_than_half_of_a_node_is_a_whole_node(cpu: int, is_alon
     ("pool", "fabric", "words"),
     [
         ("", "{preset: aws-efa}", "has no rdma"),
+        ("", "{env: {FI_PROVIDER: efa}}", "nothing gives workers a card of fabric 'quick'"),
         ("rdma: {resource: rdma/ib, count: 8, network: default/ib}", ROCE[1], "attach to no other"),
         ("", "{hostNetwork: true}", "states no nodeAddresses"),
         ("", "{preset: gke-tcpxo}", "has no image"),

@@ -66,6 +66,16 @@ def _check_cluster_file_pool_fabric(
             " rdma",
             f"Write rdma: {{resource: {devices}, count: ...}} at the pool.",
         )
+    elif not pool.rails and not (
+        stated.host_network or stated.privileged or stated.host_paths or stated.annotations
+    ):
+        notes.report(
+            FABRIC_MISFIT,
+            path,
+            f"nothing gives workers a card of fabric '{fabric}': pool '{name}' has no rdma, and the fabric has no"
+            " hostNetwork, hostPaths, annotations or privileged",
+            "Write rdma: {resource: ..., count: ...} at the pool.",
+        )
     networks = [one for rail in pool.rails for one in rail.networks]
     if stated.host_network and networks:
         notes.report(
