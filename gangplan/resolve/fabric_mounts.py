@@ -30,12 +30,12 @@ def check_mounts_with_fabric(context: JobResolution, mounts: Sequence[Mount], ac
             )
         by_path[mount.path] = mount
     files = {one.name for one in access.volumes if one.kind in _FILES}
-    for path, mount in by_path.items():
+    for path, inner in by_path.items():
         outer = find_outer_mount(path, by_path)
-        if isinstance(outer, FabricMount) and isinstance(mount, Mount):
-            _check_mount_in_fabric(context, mount, outer, access, files)
-        elif isinstance(outer, Mount) and isinstance(mount, FabricMount):
-            _check_fabric_in_mount(context, mount, outer, access, files)
+        if isinstance(outer, FabricMount) and isinstance(inner, Mount):
+            _check_mount_in_fabric(context, inner, outer, access, files)
+        elif isinstance(outer, Mount) and isinstance(inner, FabricMount):
+            _check_fabric_in_mount(context, inner, outer, access, files)
 
 
 def _check_mount_in_fabric(
