@@ -65,9 +65,11 @@ def check_torchrun_options_in_env(job: Job, found: Sequence[FoundLauncher]) -> I
     torchrun takes every option from the environment, too, as PET_<NAME>; a flag counts unless it is 0 (torch 2.9,
     torch/distributed/argparse_util.py). Those that Trainer sets are reserved in all runs.
     """
+    names = list_meeting_names(job)  # have a finding already
     for one in job.env if job.image.framework == "torch" else ():
         option = TORCHRUN.options.get(one.name.removeprefix(_TORCHRUN).lower())
-        if option is None or not one.name.startswith(_TORCHRUN) or not one.is_plain:
+        is_option = option is not None and one.name.startswith(_TORCHRUN) and one.name not in names
+        if option is None or not is_option or not one.is_plain:
             continue
         said = ""
         if option.role == "standalone" and one.value != "0" and job.workers > 1:

@@ -35,6 +35,16 @@ CASES = {
     "torchrun not alone": ("torch", "env: {PET_STANDALONE: '0'}\n", ""),
     "another backend of torchrun": ("torch", "env: {PET_RDZV_BACKEND: c10d}\n", "10"),
     "the usual backend of torchrun": ("torch", "env: {PET_RDZV_BACKEND: static}\n", ""),
+    "another backend of an elastic run": (
+        "torch",
+        "elastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\nenv: {PET_RDZV_BACKEND: static}\n",
+        "12",
+    ),
+    "another endpoint of an elastic run": (
+        "torch",
+        "elastic: {min: 2, max: 4}\ncheckpoint: {to: filings}\nenv: {PET_RDZV_ENDPOINT: 'foo:29400'}\n",
+        "12",
+    ),
     "another meeting point": ("torch", "env: {PET_RDZV_ENDPOINT: 'foo:29400'}\n", "10"),
     "the same address everywhere": ("torch", "env: {PET_LOCAL_ADDR: 127.0.0.1}\n", "10"),
     "an address of each pod": ("torch", "env: {PET_LOCAL_ADDR: {field: status.podIP}}\n", ""),
