@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gangplan.findings import FieldPath, Problem
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.flags import mpi_family_of, read_mpi_flags
@@ -44,19 +45,24 @@ def check_meeting_names_in_env(job: Job) -> Iterator[Problem]:
     """Yield a problem for each variable of the job, or of a role, that would replace what tells its pods of the
     others.
 
-    Another port is not one, as long as all pods have the same.
+    Another port is not one, as long as all pods have the same, nor a pod's own index by its field.
     """
     names = list_meeting_names(job)
     for one in job.env:
-        if one.name in names and (one.name != _PORT or one.is_own):
+        if one.name in names and (one.name != _PORT or one.is_own) and not _is_index_of_pod(one):
             own = next((origin.path for origin in one.origins if origin.role == "spec"), ())
             path = own[:3] if own[:2] == ("secrets", "env") else ("env", one.name)
             yield _build_meeting_name_problem(path, one.name, "worker")
     for role in job.roles:
         names = list_meeting_names(job, role.name)
         for one in role.env:
-            if one.name in names:
+            if one.name in names and not _is_index_of_pod(one):
                 yield _build_meeting_name_problem((*role.place, "env", one.name), one.name, role.name)
+
+
+def _is_index_of_pod(variable: EnvVar) -> bool:
+    """Return whether a variable says what it says in each run: the index that the Job controller gives the pod."""
+    return variable.name in ("NODE_RANK", "JOB_COMPLETION_INDEX") and variable.field == COMPLETION_INDEX_FIELD
 
 
 def check_torchrun_options_in_env(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:

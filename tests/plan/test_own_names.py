@@ -12,6 +12,7 @@ SPEC, TEAM, CLUSTER = "specs/nlp/filings.yaml", "specs/nlp/team.yaml", "overlays
 LOADER = "roles: {data-loader: {command: [python, load.py], cpu: 2%s}}\n"
 STEP = "steps: [{name: prepare, command: [python, prepare.py]%s}]\n"
 SIDE = "%s: [{command: [python, beside.py]%s}]\n"
+INDEX = "\"metadata.annotations['batch.kubernetes.io/job-completion-index']\""
 SCRATCH = "scratch: 9Gi\n"
 MODEL = "model: {name: tide, version: '1'}\n"
 # What is written, for which framework: the line of the finding, or an empty text.
@@ -29,6 +30,14 @@ CASES = {
     "the number, which JAX does not read": ("jax", "env: {NODE_RANK: 1}\n", ""),
     "the index by Kubernetes": ("plain", "env: {JOB_COMPLETION_INDEX: '0'}\n", "10"),
     "the index by Kubernetes for JAX": ("jax", "env: {JOB_COMPLETION_INDEX: '0'}\n", "10"),
+    "the index by the pod's own field": ("plain", f"env: {{JOB_COMPLETION_INDEX: {{field: {INDEX}}}}}\n", ""),
+    "the number by the pod's index": ("plain", f"env: {{NODE_RANK: {{field: {INDEX}}}}}\n", ""),
+    "how many by the pod's index": ("plain", f"env: {{NNODES: {{field: {INDEX}}}}}\n", "10"),
+    "the index of a role by the pod's field": (
+        "plain",
+        LOADER % f", env: {{JOB_COMPLETION_INDEX: {{field: {INDEX}}}}}",
+        "",
+    ),
     "the index of a role": ("plain", LOADER % ", env: {JOB_COMPLETION_INDEX: '0'}", "10"),
     "the index of no pod of an MPI run": ("mpi", "env: {JOB_COMPLETION_INDEX: '0'}\n", ""),
     "torchrun alone": ("torch", "env: {PET_STANDALONE: '1'}\n", "10"),
