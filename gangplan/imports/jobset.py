@@ -84,12 +84,17 @@ def _ask_about_imported_jobset_replicas(work: SourceJob, groups: Sequence[Source
     for group in groups:
         replicas = group.node["replicas"].count()
         if replicas and replicas > 1 and group.name in [role.name for role in work.roles]:
-            message = (
-                f"{replicas} jobs of {group.count // replicas} pods become {group.count} workers of one job, numbered"
-                " through: JOB_COMPLETION_INDEX begins at 0 in each job of the source, and only once in a run"
-            )
-            help = "Check what the program makes of the number of its pod and of its job."
-            work.questions.append((group.node["replicas"], message, help))
+            asked = format_question_about_jobs_of_one_template(replicas, group.count // replicas)
+            work.questions.append((group.node["replicas"], *asked))
+
+
+def format_question_about_jobs_of_one_template(jobs: int, pods: int) -> tuple[str, str]:
+    """Return the question, and what helps, for jobs of one template that become one job of a run."""
+    message = (
+        f"{jobs} jobs of {pods} pods become {jobs * pods} workers of one job, numbered"
+        " through: JOB_COMPLETION_INDEX begins at 0 in each job of the source, and only once in a run"
+    )
+    return message, "Check what the program makes of the number of its pod and of its job."
 
 
 def _map_replicated_job(job: SourceNode, work: SourceJob) -> None:

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.amounts import convert_imported_memory
+from gangplan.imports.groups import SourcePodGroup
 from gangplan.imports.jobs import map_imported_job_policy, map_imported_jobset_policy
+from gangplan.imports.jobset import format_question_about_jobs_of_one_template
 from gangplan.imports.layers import (
     REPLACED_REASON,
     LayeredNode,
@@ -15,6 +17,7 @@ from gangplan.imports.layers import (
     apply_trainer_to_imported_pod,
 )
 from gangplan.imports.mpijob import MPI_IMPLEMENTATIONS, MPI_OPERATOR_VARIABLES
+from gangplan.imports.numbers import set_jobset_numbers
 from gangplan.imports.pods import (
     SourceContainer,
     SourcePod,
@@ -92,7 +95,7 @@ def read_imported_trainjob(account: Account, others: Sequence[OtherObject] = ())
         _ask_about_job_without_label(work, spec["trainer"], alone)
         count.dropped("Trainer sets the number of pods of the job with its label, and no job has it")
         count = alone["template"]["spec"]["parallelism"]
-    _map_node_and_rank_counts(work, count, trainer)
+    _map_node_and_rank_counts(work, count, trainer, runtime)
     _map_trainjob_policies(spec, runtime, work)
     if kind == "mpi" and policy:
         _map_mpi_policy(work, policy["mpi"])
@@ -129,9 +132,9 @@ def _find_runtime_among_sources(
 
 
 def _find_job_without_label(runtime: SourceNode | None) -> SourceNode | None:
-    """Return the only job of a runtime if it has no label of Trainer, nor the name that Trainer's own jobs have."""
+    """Return the only job of a runtime if it has no label of Trainer; its name does not matter (v2.3)."""
     jobs = list(runtime.at("spec", "template", "spec", "replicatedJobs").items()) if runtime else []
-    if len(jobs) != 1 or jobs[0]["name"].text() == _NODE:
+    if len(jobs) != 1:
         return None
     labelled = jobs[0].at("template", "metadata", "labels", ANCESTOR_LABEL).text()
     return None if labelled else jobs[0]
@@ -251,10 +254,40 @@ def _build_container_from_trainer(trainer: SourceNode, known: KnownRuntime | Non
     )  # fmt: skip
 
 
-def _map_node_and_rank_counts(work: SourceJob, usual: SourceNode, trainer: SourceNode) -> None:
+def _count_jobs_of_one_template(work: SourceJob, runtime: SourceNode | None, pods: int) -> int:
+    """Return how many jobs the runtime makes of the one that trains, and ask about several.
+
+    Trainer sets 1 for a job with its label, and refuses others (v2.3, webhooks/trainingruntime_webhook.go).
+    Raises SourceError for none.
+    """
+    job = _find_job_without_label(runtime)
+    for one in (
+        runtime.at("spec", "template", "spec", "replicatedJobs").items() if job is None and runtime else ()
+    ):
+        if (
+            one["name"].text() == _NODE
+            and not one.at("template", "metadata", "labels", ANCESTOR_LABEL).text()
+        ):
+            job = one
+    jobs = job["replicas"].count() if job is not None else None
+    if job is None or runtime is None or jobs in (None, 1):
+        return 1
+    if not jobs:
+        raise SourceError(f"its runtime has no pods: replicas of the job {job['name'].text()} is 0")
+    asked = format_question_about_jobs_of_one_template(jobs, pods)
+    work.questions.append((job["replicas"].mapped("workers"), *asked))
+    group = SourcePodGroup(job["name"].text(), jobs * pods, work.workers.pod, job)
+    set_jobset_numbers(work, runtime.at("spec", "template", "spec"), [group])
+    return jobs
+
+
+def _map_node_and_rank_counts(
+    work: SourceJob, usual: SourceNode, trainer: SourceNode, runtime: SourceNode | None
+) -> None:
     """Set the number of nodes, which the runtime says if the TrainJob does not, and the ranks on each."""
     stated = trainer["numNodes"]
     count = stated.count() or usual.count() or 1
+    count *= _count_jobs_of_one_template(work, runtime, count)
     usual.dropped(REPLACED_REASON) if stated else usual.mapped("workers")
     work.settings["workers"] = SourceSetting(
         count, (stated or usual or trainer).mapped("workers") if stated or usual else trainer

@@ -303,9 +303,7 @@ def test_a_runtime_may_be_in_another_file(tmp_path: Path) -> None:
     assert not batch.findings
 
 
-def test_a_runtime_whose_only_job_lacks_the_label_runs_its_own_container(tmp_path: Path) -> None:
-    """Trainer v2.3 gives what a TrainJob says to the job with its label (jobset.go); this one runs as it is."""
-    runtime = """\
+HIVE = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: hive}
@@ -327,13 +325,39 @@ spec:
                   command: [torchrun, own.py]
                   resources: {limits: {cpu: 8, memory: 64Gi, nvidia.com/gpu: 2}}
 """
+
+
+@pytest.mark.parametrize("name", ["trainer", "node"])
+def test_a_runtime_whose_only_job_lacks_the_label_runs_its_own_container(name: str, tmp_path: Path) -> None:
+    """Trainer v2.3 gives what a TrainJob says to the job with its label (jobset.go); this one runs as it is."""
     job = JOB[: JOB.index("  runtimePatches:")]
-    batch = imported(tmp_path, "trainjob", f"{job}---\n{runtime}")
+    batch = imported(tmp_path, "trainjob", f"{job}---\n{HIVE.replace('- name: trainer', f'- name: {name}')}")
     (one,) = batch.imported
     assert one.is_right, one.findings
     assert (one.draft.values["command"], one.draft.values["workers"]) == (["python", "own.py"], 4)
     (found,) = [each for each in batch.everything if "the job with the label" in each.message]
-    assert "trainer lacks it" in found.message
+    assert f"{name} lacks it" in found.message
     assert "add the label" in found.help
     told = {entry.state for entry in one.draft.work.entries() if entry.name.startswith("spec.trainer.")}
     assert told == {"asked"}
+
+
+@pytest.mark.parametrize("name", ["trainer", "node"])
+def test_a_job_without_the_label_keeps_its_replicas(name: str, tmp_path: Path) -> None:
+    """Trainer v2.3 sets 1 only for a job with its label, and JobSet makes all the others (seen on a lab)."""
+    runtime = HIVE.replace("name: trainer\n        t", f"name: {name}\n        replicas: 3\n        t")
+    job = JOB[: JOB.index("  runtimePatches:")]
+    batch = imported(tmp_path, "trainjob", f"{job}---\n{runtime}")
+    (one,) = batch.imported
+    assert one.draft.values["workers"] == 12
+    assert [each for each in batch.everything if "3 jobs of 4 pods become 12 workers" in each.message]
+    (entry,) = [each for each in one.draft.work.entries() if each.name.endswith("[0].replicas")]
+    assert (entry.state, entry.to) == ("mapped", "workers")
+
+
+def test_a_job_of_no_replicas_has_no_pods(tmp_path: Path) -> None:
+    runtime = HIVE.replace("name: trainer\n        t", "name: trainer\n        replicas: 0\n        t")
+    batch = imported(tmp_path, "trainjob", f"{JOB[: JOB.index('  runtimePatches:')]}---\n{runtime}")
+    assert [each.message for each in batch.everything] == [
+        "this TrainJob cannot be imported: its runtime has no pods: replicas of the job trainer is 0"
+    ]
