@@ -12,7 +12,7 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.command import UnreadableError, convert_command
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod, expand_source_variables_like_kubelet, is_gangplan_launch_command
-from gangplan.imports.volumes import list_imported_mounts
+from gangplan.imports.volumes import find_renamed_keys_of_imported_volume, list_imported_mounts
 from gangplan.imports.workload import PodRole
 from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB, role_of
 from gangplan.objects import Body
@@ -78,7 +78,9 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
                 shape.add("environment", one.name, one.shown(), one.node)
         for mount in role.pod.main.mounts:
             held = list_imported_mounts(role.pod.main).get(mount.path, "")
-            shape.add("volumes", mount.path.rstrip("/") or "/", held, mount.node)
+            is_renamed = mount.volume and find_renamed_keys_of_imported_volume(mount.volume)
+            node = mount.volume.node if mount.volume and is_renamed and not mount.sub_path else mount.node
+            shape.add("volumes", mount.path.rstrip("/") or "/", held, node)
         for name in ("hostNetwork", "hostIPC", "hostPID"):
             if role.pod.node[name].value is True:
                 shape.add("network" if name == "hostNetwork" else "access", name, "true", role.pod.node[name])
@@ -184,6 +186,11 @@ def _add_facts_of_compared_container(shape: JobShape, role: str, pod: Mapping[st
     shape.is_privileged |= container.get("securityContext", {}).get("privileged") is True
     for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):
         shape.add("access", f"capability {one}", "added")
+
+
+def _add_compared_resources(shape: JobShape, role: str, container: Mapping[str, Any]) -> None:
+    for resource, amount in container["resources"]["limits"].items():
+        shape.add("devices" if "/" in resource else "resources", f"{resource} of a {role}", amount)
 
 
 def _describe_compared_env_value(variable: Mapping[str, Any]) -> str:

@@ -267,7 +267,23 @@ _HANDLERS = {
 def list_imported_mounts(container: SourceContainer) -> dict[str, str]:
     """Return the volume at each folder, for comparisons."""
     return {
-        mount.path: f"{mount.volume.kind} {mount.volume.reference}".strip()
+        mount.path: _describe_imported_mount(mount, mount.volume)
         for mount in container.mounts
         if mount.volume
     }
+
+
+def _describe_imported_mount(mount: SourceMount, volume: SourceVolume) -> str:
+    """Return what is mounted: the volume, the part of it, and keys that become files of other names."""
+    words = [volume.kind, volume.reference]
+    if part := mount.sub_path or mount.node["subPathExpr"].text():
+        words.append(f"only {part}")
+    words += [f"{key} as {path}" for key, path in find_renamed_keys_of_imported_volume(volume)]
+    return " ".join(filter(None, words))
+
+
+def find_renamed_keys_of_imported_volume(volume: SourceVolume) -> list[tuple[str, str]]:
+    """Return the keys of a ConfigMap or secret that become files of other names, and those names."""
+    items = volume.node[volume.kind]["items"].items()
+    names = [(one["key"].text(), one["path"].text()) for one in items]
+    return [(key, path) for key, path in names if key != path]

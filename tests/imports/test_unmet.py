@@ -21,6 +21,31 @@ AMD = (
 )
 OTHER_AMD = AMD.replace("amd:", "older:", 1).replace("mi300x", "mi250x").replace("pool: amd", "pool: older")
 
+SAND = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: sand}
+spec:
+  replicatedJobs:
+  - name: grains
+    template:
+      spec:
+        parallelism: 2
+        template:
+          spec:
+            containers:
+            - name: sand
+              image: registry.example.com/sea/sand:1
+              command: [count, --all]
+              resources: {limits: {cpu: 4, memory: 8Gi}}
+              volumeMounts: [{name: plan, mountPath: /plan}]
+            - name: scales
+              image: registry.example.com/sea/scales:1
+              command: [weigh]
+              resources: {limits: {cpu: 1, memory: 1Gi}}
+            volumes: [{name: plan, configMap: {name: plan, items: [{key: beach, path: beach}]}}]
+"""
+
 # Kind, source, what is replaced in it -> the message of the question, and the row of the comparison.
 UNMET = {
     "an unknown machine type": (
@@ -54,6 +79,27 @@ UNMET = {
         ("sshAuthMountPath: /home/mpiuser/.ssh", "sshAuthMountPath: /root/.ssh"),
         "the user of a run cannot read /root/.ssh",
         ("folder of the SSH keys", "/root/.ssh", "/home/mpiuser/.ssh"),
+    ),
+    "a part of a volume": (
+        "jobset",
+        SAND,
+        ("mountPath: /plan}", "mountPath: /plan, subPath: beach}"),
+        "a run mounts whole volumes, not a part of one",
+        ("/plan", "configMap plan only beach", "configMap plan"),
+    ),
+    "a part of a volume, by a variable": (
+        "jobset",
+        SAND,
+        ("mountPath: /plan}", "mountPath: /plan, subPathExpr: $(POD)}"),
+        "a run mounts whole volumes, not a part of one",
+        ("/plan", "configMap plan only $(POD)", "configMap plan"),
+    ),
+    "a key that is a file of another name": (
+        "jobset",
+        SAND,
+        ("path: beach}", "path: beach.csv}"),
+        "the file is called beach there, not beach.csv",
+        ("/plan", "configMap plan beach as beach.csv", "configMap plan"),
     ),
 }
 

@@ -333,7 +333,13 @@ def test_a_key_whose_file_has_another_name_is_asked_about(tmp_path: Path) -> Non
     states = {entry.name.rpartition("configMap.")[2]: entry.state for entry in one.draft.work.entries()}
     assert (states["items[0].path"], states["items[1].path"]) == ("asked", "dropped")
     assert states["defaultMode"] == "defaulted"
-    assert not [row for row in one.runs["lab"].differences if row.area == "volumes"]
+    (row,) = [row for row in one.runs["lab"].differences if row.area == "volumes"]
+    assert (row.what, row.source, row.run) == (
+        "/keys",
+        "configMap curve cert as curve.cert",
+        "configMap curve",
+    )
+    assert "under their own names" in row.why
 
 
 def test_a_secret_is_asked_about_and_never_copied(tmp_path: Path) -> None:
