@@ -23,6 +23,8 @@ _OWN = {
     "stdin": "runs have no terminal",
     "tty": "runs have no terminal",
 }
+_NO_DEVICES = "setup and sidecars have CPU and memory, and no devices"
+_LET_PROGRAM = "Let the program use all devices of the pod, or make its part workers of another job."
 _SHELL_MOUNT = (
     "the container mounts what the program mounts, at the same folders",
     "Mount it in the program, too.",
@@ -65,7 +67,7 @@ def _map_container_to_setup_or_sidecar(
             entry[name] = found
             for kind in ("limits", "requests"):
                 container.resources_node[kind][name].mapped(field)
-    container.resources_node.asked("setup and sidecars have CPU and memory, and no devices")
+    _ask_about_container_devices(draft, container)
     for name in ("name", "image", "command", "args"):
         node[name].mapped(field)
     for name, why in _OWN.items():
@@ -79,6 +81,16 @@ def _map_container_to_setup_or_sidecar(
     if entry not in listed:
         listed.append(entry)
     draft.origins.setdefault(field, node)
+
+
+def _ask_about_container_devices(draft: SpecDraft, container: SourceContainer) -> None:
+    """Ask about devices of a container, and account for the other resources that it has no field for."""
+    node = container.resources_node
+    node.asked(_NO_DEVICES)
+    for resource, amount in container.resources.items():
+        if "/" in resource and amount.strip() not in ("0", ""):
+            stated = node["limits"][resource] or node["requests"][resource]
+            draft.ask(stated, f"'{container.name}' has {amount}; {_NO_DEVICES}", _LET_PROGRAM)
 
 
 def _convert_container_env_to_spec(

@@ -60,8 +60,13 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
     for role in work.aside:
         shape.add("pods", role.name, role.count, role.pod.main.node)
         _add_source_pod_resources(shape, role.name, role.pod)
-    for step in draft.values.get("steps", ()):
-        shape.add("pods", f"step {step.get('name', '')}", 1)
+    steps = draft.values.get("steps", ())
+    for number, step in enumerate(steps):
+        name = f"step {step.get('name', '')}"
+        shape.add("pods", name, 1)
+        pod = work.before[number].pod if len(work.before) == len(steps) else None
+        if pod is not None:
+            _add_source_pod_resources(shape, name, pod)
     shape.add("ranks", "ranks", work.ranks)
     lead = work.lead.pod.main
     env = {one.name: one.value or "" for one in lead.env if one.source == ""}
@@ -76,6 +81,7 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
         for one in role.pod.main.env:
             if one.name not in work.sets:
                 shape.add("environment", one.name, one.shown(), one.node)
+        _add_devices_of_other_source_containers(shape, role.pod)
         for mount in role.pod.main.mounts:
             held = list_imported_mounts(role.pod.main).get(mount.path, "")
             is_renamed = mount.volume and find_renamed_keys_of_imported_volume(mount.volume)
@@ -99,6 +105,15 @@ def _add_source_pod_resources(shape: JobShape, name: str, pod: SourcePod) -> Non
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {name}", amount, node)
 
 
+def _add_devices_of_other_source_containers(shape: JobShape, pod: SourcePod) -> None:
+    for container in (*pod.setup, *pod.sidecars):
+        for resource, amount in container.resources.items():
+            if "/" in resource and amount.strip() not in ("0", ""):
+                node = container.resources_node
+                stated = node["limits"][resource] or node["requests"][resource]
+                shape.add("devices", f"{resource} of container {container.name}", amount, stated)
+
+
 def describe_run_for_import_comparison(objects: Sequence[Body]) -> JobShape:
     """Return the facts of a rendered run: its MPIJob, or its TrainJob with its TrainingRuntime."""
     shape = JobShape()
@@ -116,6 +131,7 @@ def describe_run_for_import_comparison(objects: Sequence[Body]) -> JobShape:
         pod = entry["template"]["spec"]["template"]["spec"]
         if _SHELL_OF_STEP in pod["containers"][0].get("command", ()):
             shape.add("pods", f"step {role}", 1)
+            _add_compared_resources(shape, f"step {role}", pod["containers"][0])
             continue
         count = (
             1 if role == "launcher" else nodes - runs_ranks if role == "worker" else _count_role_pods(entry)
@@ -174,13 +190,19 @@ def _extract_user_command(container: Mapping[str, Any]) -> tuple[str, ...]:
 def _add_facts_of_compared_container(shape: JobShape, role: str, pod: Mapping[str, Any]) -> None:
     container = pod["containers"][0]
     volumes = {one["name"]: one for one in pod.get("volumes", ())}
-    for resource, amount in container["resources"]["limits"].items():
-        shape.add("devices" if "/" in resource else "resources", f"{resource} of a {role}", amount)
+    _add_compared_resources(shape, role, container)
+    for other in (*pod.get("initContainers", ()), *pod["containers"][1:]):
+        for resource, amount in other.get("resources", {}).get("limits", {}).items():
+            if "/" in resource:
+                shape.add("devices", f"{resource} of container {other['name']}", amount)
     for one in container.get("env", ()):
         shape.add("environment", one["name"], _describe_compared_env_value(one))
     for mount in container.get("volumeMounts", ()):
         if mount["mountPath"] != SCRIPTS_FOLDER:
-            shape.add("volumes", mount["mountPath"], _describe_volume_source(volumes.get(mount["name"], {})))
+            held = _describe_volume_source(volumes.get(mount["name"], {}))
+            if part := mount.get("subPath"):
+                held = f"{held} only {part}"
+            shape.add("volumes", mount["mountPath"], held)
     if pod.get("hostNetwork"):
         shape.add("network", "hostNetwork", "true")
     shape.is_privileged |= container.get("securityContext", {}).get("privileged") is True

@@ -101,6 +101,13 @@ UNMET = {
         "the file is called beach there, not beach.csv",
         ("/plan", "configMap plan beach as beach.csv", "configMap plan"),
     ),
+    "devices of another container": (
+        "jobset",
+        SAND,
+        ("{cpu: 1, memory: 1Gi}", "{cpu: 1, memory: 1Gi, google.com/tpu: 2}"),
+        "setup and sidecars have CPU and memory, and no devices",
+        ("google.com/tpu of container scales", "2", None),
+    ),
 }
 
 
