@@ -5,19 +5,14 @@ Their pods are equal except for the differences that the report names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.batch import ImportedSource, judge_import_batch, read_import_batch
 from gangplan.imports.draft import ImportTarget
-from gangplan.imports.images import split_source_image_reference
 from gangplan.imports.kinds import SOURCE_KINDS
-from gangplan.imports.pods import is_gangplan_launch_command
-from gangplan.imports.shapes import format_program_for_import_comparison
 from gangplan.imports.write import write_imported_files
 from gangplan.objects import dump_all
 from gangplan.pipeline.render import preview_render
@@ -30,6 +25,7 @@ from tests.imports.sources import JOBSET, TRAINJOB
 from tests.lab import fixtures
 from tests.lab.client import poll
 from tests.lab.lab import Lab
+from tests.wild.lab import Pair, compare
 from tests.workspaces import STOCK, write
 
 pytestmark = pytest.mark.e2e
@@ -74,35 +70,6 @@ BEES = (
 )
 CASES = {"jobset": (TIDE, PLAIN), "trainjob": (BEES,)}
 PODS = {"tide": 4, "sand": 3, "bees": 3}
-# Variables that the controllers of both sides set, each its own.
-_OF_CONTROLLERS = ("PET_", "JOB_COMPLETION_INDEX")
-
-
-def facts(pod: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a pod is, in the words of the report."""
-    spec = pod["spec"]
-    container = spec["containers"][0]
-    volumes = {one["name"]: next(key for key in one if key != "name") for one in spec.get("volumes", ())}
-    found = {
-        "image": split_source_image_reference(container["image"])[0],
-        "grace": str(spec["terminationGracePeriodSeconds"]),
-    }
-    found |= {f"{name} of a worker": amount for name, amount in container["resources"]["limits"].items()}
-    for one in container.get("env", ()):
-        if not one["name"].startswith(_OF_CONTROLLERS):
-            source = one.get("valueFrom", {}).get("fieldRef")
-            found[one["name"]] = f"field {source['fieldPath']}" if source else one.get("value", "")
-    for mount in container.get("volumeMounts", ()):
-        if "serviceaccount" not in mount["mountPath"] and mount["mountPath"] != SCRIPTS_FOLDER:
-            found[mount["mountPath"]] = volumes[mount["name"]]
-    found["index"] = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
-    found["workdir"] = container.get("workingDir", "")
-    command = container.get("command", ())
-    words = [*([] if is_gangplan_launch_command(command) else command), *container.get("args", ())]
-    found["program"] = format_program_for_import_comparison(words, {})
-    for one in spec.get("initContainers", ()):
-        found[f"container {one['name']}"] = str(one.get("restartPolicy", ""))
-    return found
 
 
 def claims_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -187,20 +154,11 @@ def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> N
                 return f"{name}: {len(ours)} pods of the run, {len(theirs)} of the source; {found}"
 
             poll(there, 60, state)
-            ours = {fact["index"]: fact for fact in map(facts, pods("nlp", "gangplan.dev/job", job))}
-            theirs = {
-                fact["index"]: fact
-                for fact in map(facts, pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name))
-            }
-            assert ours.keys() == theirs.keys()
-            rows = one.runs["lab"].rows
-            named = {row.what for row in rows if not row.is_same}
-            for index, fact in theirs.items():
-                run = ours[index]
-                different = {key for key in {*fact, *run} if fact.get(key) != run.get(key)}
-                assert different <= named | {"grace"}, (
-                    name,
-                    {key: (fact.get(key), run.get(key)) for key in different - named},
-                )
-                if "gracePeriod" in one.draft.values:  # pods have somewhat more than ranks
-                    assert int(fact["grace"]) <= int(run["grace"])
+            pair = Pair(name, one.draft.file)
+            compare(
+                pair,
+                one,
+                pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name),
+                pods("nlp", "gangplan.dev/job", job),
+            )
+            assert not pair.silent, (name, pair.silent)

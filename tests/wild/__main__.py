@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections import Counter
 from functools import partial
@@ -11,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.wild.corpus import Source, sources
+from tests.wild.pairs import run_on_lab
 from tests.wild.trial import Trial, tried
 
 _STATES = ("whole", "part", "not")
@@ -27,12 +29,19 @@ def main() -> None:
     flags.add_argument("--only", default="", help="only sources whose name has this text")
     flags.add_argument("--json", type=Path, help="write each source with its result")
     flags.add_argument("--jobs", type=int, default=2)
+    flags.add_argument(
+        "--lab",
+        action="store_true",
+        help="compare the pods of each JobSet and TrainJob with those of its run",
+    )
     options = flags.parse_args()
     with tempfile.TemporaryDirectory() as room:
         every = sources(options.folder.resolve(), (options.into or Path(room) / "trees").resolve())
         every = [
             one for one in every if options.only in one.name and one.kind in (options.kind or [one.kind])
         ]
+        if options.lab:
+            sys.exit(run_on_lab(every, room, options.json))
         with get_context("fork").Pool(options.jobs, maxtasksperchild=50) as pool:
             trials = []
             for trial in pool.imap(partial(tried, room=room), every):

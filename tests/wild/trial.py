@@ -7,6 +7,7 @@ import re
 import shlex
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.wild.leaves import lost
 from tests.workspaces import STOCK, WIDE_CLUSTER, gangplan, write
 
 _GRANT = "nlp: {queue: training, podSecurity: {level: privileged, reason: Jobs of other systems., until: 2099-01-31}}"  # noqa: E501
-_CLUSTER = WIDE_CLUSTER.replace("nlp: {queue: training}", _GRANT) + "limits: {workers: 500}\n"
+CLUSTER = WIDE_CLUSTER.replace("nlp: {queue: training}", _GRANT) + "limits: {workers: 500}\n"
 _ASKED = re.compile(r"--set ('[^']*'|\S+)")
 _TRIES = 5
 # Images of the catalog, and what a script mentions of their software.
@@ -66,21 +67,27 @@ def value_of(name: str) -> str:
     return "value"
 
 
-def tried(source: Source, room: str) -> Trial:
+# What looks at a source that imports whole, in its workspace.
+Look = Callable[[Batch, Path], None]
+
+
+def tried(source: Source, room: str, look: Look | None = None, cluster: str = CLUSTER) -> Trial:
     """Import a source into a workspace of its own below `room`, whose platform allows privileged pods."""
     trial = Trial(source)
     with tempfile.TemporaryDirectory(dir=room) as folder:
-        root = write(Path(folder), {**STOCK, "overlays/lab/cluster.yaml": _CLUSTER})
+        root = write(Path(folder), {**STOCK, "overlays/lab/cluster.yaml": cluster})
         (root / "specs/nlp/filings.yaml").unlink()
         here = Path.cwd()
         os.chdir(source.file.parent)
         try:
-            _import(trial, root)
+            batch = _import(trial, root)
         except Exception as error:  # noqa: BLE001  a crash is a result, too
             trial.errors.append(("crash", f"{type(error).__name__}: {error}"))
             trial.state = "not"
         finally:
             os.chdir(here)
+        if look and trial.state == "whole":
+            look(batch, root)
     return trial
 
 
@@ -91,7 +98,7 @@ def _read(trial: Trial, root: Path, given: dict[str, str], image: str, command: 
     )
 
 
-def _import(trial: Trial, root: Path) -> None:
+def _import(trial: Trial, root: Path) -> Batch:
     given: dict[str, str] = {}
     image = command = ""
     for _ in range(_TRIES):
@@ -112,7 +119,7 @@ def _import(trial: Trial, root: Path) -> None:
     name, text = trial.source.file.name, trial.source.file.read_text(encoding="utf-8")
     trial.lost = lost(trial.source.kind, name, text, build_import_document(batch)["imported"])
     if not good:
-        return
+        return batch
     flags = [word for flag in trial.flags for word in shlex.split(flag)]
     kind = trial.source.kind
     gangplan("import", kind, trial.source.file.name, *trial.source.beside, "-C", root, "--team", "nlp", "--apply", "--keep-going", "--license-acknowledged", "-q", *flags)  # fmt: skip # noqa: E501
@@ -125,8 +132,9 @@ def _import(trial: Trial, root: Path) -> None:
                 if one.severity == "error"
             ]
             trial.errors += [] if trial.errors else [(step, outcome.err[-300:])]
-            return
+            return batch
     trial.state = "part" if trial.errors else "whole"
+    return batch
 
 
 def _answers(
