@@ -131,13 +131,17 @@ def _find_runtime_among_sources(
     return None, known
 
 
+def _list_jobs_without_label(runtime: SourceNode | None) -> tuple[list[SourceNode], int]:
+    """Return the jobs of a runtime that have no label of Trainer, and how many jobs it has."""
+    jobs = list(runtime.at("spec", "template", "spec", "replicatedJobs").items()) if runtime else []
+    label = ("template", "metadata", "labels", ANCESTOR_LABEL)
+    return [one for one in jobs if not one.at(*label).text()], len(jobs)
+
+
 def _find_job_without_label(runtime: SourceNode | None) -> SourceNode | None:
     """Return the only job of a runtime if it has no label of Trainer; its name does not matter (v2.3)."""
-    jobs = list(runtime.at("spec", "template", "spec", "replicatedJobs").items()) if runtime else []
-    if len(jobs) != 1:
-        return None
-    labelled = jobs[0].at("template", "metadata", "labels", ANCESTOR_LABEL).text()
-    return None if labelled else jobs[0]
+    jobs, count = _list_jobs_without_label(runtime)
+    return jobs[0] if jobs and count == 1 else None
 
 
 def _ask_about_job_without_label(work: SourceJob, trainer: SourceNode, job: SourceNode) -> None:
@@ -260,15 +264,10 @@ def _count_jobs_of_one_template(work: SourceJob, runtime: SourceNode | None, pod
     Trainer sets 1 for a job with its label, and refuses others (v2.3, webhooks/trainingruntime_webhook.go).
     Raises SourceError for none.
     """
-    job = _find_job_without_label(runtime)
-    for one in (
-        runtime.at("spec", "template", "spec", "replicatedJobs").items() if job is None and runtime else ()
-    ):
-        if (
-            one["name"].text() == _NODE
-            and not one.at("template", "metadata", "labels", ANCESTOR_LABEL).text()
-        ):
-            job = one
+    found = _find_job_without_label(runtime)
+    job = found or next(
+        (one for one in _list_jobs_without_label(runtime)[0] if one["name"].text() == _NODE), None
+    )
     jobs = job["replicas"].count() if job is not None else None
     if job is None or runtime is None or jobs in (None, 1):
         return 1
