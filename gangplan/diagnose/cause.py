@@ -17,7 +17,8 @@ class KnownCause:
     """A cause with its stable id.
 
     `cures` are ranked, the likeliest and cheapest first; `rules` would have reported it in CI.
-    A root without any says in `unforeseen` why nothing in Git can tell.
+    A root without any says in `unforeseen` why nothing in Git can tell. `ends_in` are roots that follow from it
+    where both were seen.
     """
 
     id: str
@@ -27,3 +28,4 @@ class KnownCause:
     rules: tuple[str, ...] = ()
     depth: int = ROOT_CAUSE
     unforeseen: str = ""
+    ends_in: tuple[str, ...] = ()

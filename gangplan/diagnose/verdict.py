@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gangplan.diagnose.cause import ASIDE, ENDING, KnownCause
+from gangplan.diagnose.cause import ASIDE, ENDING, ROOT_CAUSE, SYMPTOM, KnownCause
 from gangplan.diagnose.causes import list_diagnosis_causes
 from gangplan.diagnose.evidence import Evidence, Log, SavedObject, Sighting
 from gangplan.diagnose.objects import find_object_sightings
@@ -166,8 +166,12 @@ def _rank_found_causes(sightings: Sequence[Sighting]) -> tuple[FoundCause, ...]:
     groups: dict[str, list[Sighting]] = {}
     for one in _drop_repeated_exception_sightings(sightings, known):
         groups.setdefault(one.cause, []).append(one)
-    ranked = sorted(groups, key=lambda name: _compute_cause_sort_key(known[name], groups[name]))
-    weights = {name: _weigh_cause(known[name], groups[name]) for name in ranked}
+    weights = {name: _weigh_cause(known[name], groups[name]) for name in groups}
+    for name in [name for name in groups if weights[name] == ROOT_CAUSE]:
+        weights |= {end: SYMPTOM for end in known[name].ends_in if weights.get(end) == ROOT_CAUSE}
+    ranked = sorted(
+        groups, key=lambda name: _compute_cause_sort_key(known[name], groups[name], weights[name])
+    )
     least = min(weights.values(), default=0)
     found = []
     for name in ranked:
@@ -210,13 +214,12 @@ def _weigh_cause(cause: KnownCause, seen: Sequence[Sighting]) -> int:
 
 
 def _compute_cause_sort_key(
-    cause: KnownCause, seen: Sequence[Sighting]
+    cause: KnownCause, seen: Sequence[Sighting], weight: int
 ) -> tuple[int, bool, int, str, int, str]:
     """Return the sort key: roots before symptoms before warnings, then by time, objects before logs, by line."""
     proofs = [one for one in seen if not one.is_warning] or seen
     times = [one.at for one in proofs if one.at]
     lines = min((one.line for one in proofs), default=0)
-    weight = _weigh_cause(cause, seen)
     # An exception of which only the last line was saved says more than what the program went on after.
     is_later = weight == _WARNED and cause.id != _EXCEPTION
     return weight, is_later, 0 if times else 1, min(times, default=""), lines, cause.id
