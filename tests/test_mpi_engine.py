@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -81,3 +82,22 @@ def test_a_rank_that_dies_leaves_all_files_unchanged(family: str, root: Path, tm
     assert {
         path: data for path, data in workspaces.tree(root).items() if not path.startswith(".gangplan")
     } == {path: data for path, data in before.items() if not path.startswith(".gangplan")}
+
+
+# Every rank writes how its garbage collector was set as it ends.
+TELLING = """
+import atexit, gc, os, pathlib
+rank = os.environ.get("PMI_RANK")
+if rank:
+    file = pathlib.Path(__file__).parent / f"rank-{rank}"
+    atexit.register(lambda: file.write_text(str(gc.get_threshold())))
+"""
+
+
+def test_the_garbage_collector_of_every_rank_is_that_of_a_command(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(TELLING)
+    mpirun("mpich", "-m", "gangplan", "plan", "--no-cache", "--engine", "mpi", root=root, path=tmp_path)
+    told = {file.name: file.read_text() for file in tmp_path.glob("rank-*")}
+    assert sorted(told) == [f"rank-{number}" for number in range(3)]
+    assert len(set(told.values())) == 1, told
+    assert told["rank-1"] != str(gc.get_threshold()), "not that of any Python program"
