@@ -28,6 +28,7 @@ PACK_FACTS: dict[str, FactPage] = {
     "environment": FactPage("text", "`environment`: dev or prod."),
     "fips": FactPage("truth", "`fips`: whether nodes run in FIPS mode."),
     "networkEncrypted": FactPage("truth", "`networkEncrypted`: whether traffic between pods is encrypted."),
+    "logsRedacted": FactPage("truth", "`logsRedacted`: whether logs are kept without personal data."),
     "certifications": FactPage("list", "`certifications` of the cluster."),
     "auditDays": FactPage("number", "`retention.audit` in days; empty when it is not stated."),
     "registries": FactPage("list", "`registries` that the cluster trusts."),

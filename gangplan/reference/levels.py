@@ -87,7 +87,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
         _build_field_level(
             "rules and protection",
             "See [policies.md](policies.md) and [security.md](security.md).",
-            "policies certifications fips networkEncrypted gitopsOnly limits runtimeClasses retention support",
+            "policies certifications fips networkEncrypted logsRedacted gitopsOnly limits runtimeClasses retention support",
         ),
         _build_field_level(
             "queues and quotas",

@@ -28,7 +28,7 @@ from gangplan.workspace import TeamFile, Workspace
 # Where the cluster's file states a fact; facts of other files are missing here.
 STATED_FACTS: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("region", "location", "environment", "fips", "certifications")},
-    **{name: (name,) for name in ("networkEncrypted", "registries")},
+    **{name: (name,) for name in ("networkEncrypted", "logsRedacted", "registries")},
     "auditDays": ("retention", "audit"),
     "internet": ("egress",),
     "egressRanges": ("egress",),
@@ -74,6 +74,7 @@ def _list_facts_stated_in_cluster_file(spec: Cluster) -> dict[str, str]:
         "environment": spec.environment,
         "fips": _format_boolean_fact(spec.fips),
         "networkEncrypted": _format_boolean_fact(spec.network_encrypted),
+        "logsRedacted": _format_boolean_fact(spec.logs_redacted),
         "certifications": _join_sorted_values(spec.certifications),
         "auditDays": "" if audit is None else str(audit // 86_400),
         "registries": _join_sorted_values(spec.registries),

@@ -411,6 +411,11 @@ class Cluster(Strict):
         description="Whether traffic between pods is encrypted (IPsec or WireGuard of the network plugin).",
         examples=[True],
     )
+    logs_redacted: bool = Field(
+        False,
+        description="Whether what collects the logs of pods masks personal data in them before it keeps them.",
+        examples=[True],
+    )
     retention: Retention = Field(
         Retention(), description="How long records are kept.", examples=[{"audit": "90d"}]
     )

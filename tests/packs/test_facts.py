@@ -42,7 +42,7 @@ def test_nothing_is_assumed_about_a_cluster(tmp_path: Path) -> None:
     found = of(tmp_path)
     empty = ("auditDays", "certifications", "encryptedClasses", "encryptedClaims", "fipsImages", "scans")
     assert {found[name] for name in empty} == {""}
-    assert found["fips"] == found["networkEncrypted"] == found["internet"] == "false"
+    assert {found[name] for name in ("fips", "networkEncrypted", "logsRedacted", "internet")} == {"false"}
     assert found["approved-hipaa"] == found["waivers"] == found["ownPools"] == ""
 
 

@@ -129,6 +129,9 @@ CASES = {
         "90d",
         ((HALL, "gdpr]\n", "gdpr]\n  params: {audit-retention: {least: 400}}\n"),),
     ),
+    "logs as they are printed": Case(
+        "logs-unredacted", HALL, "false", ((HALL, "logsRedacted: true", "logsRedacted: false"),)
+    ),
     "open transport": Case("transport-open", HALL, "apiVersion", ((HALL, "networkEncrypted: true\n", ""),)),
     "networks that are not encrypted": Case(
         "transport-open", HALL, "false", ((HALL, "networkEncrypted: true", "networkEncrypted: false"),)
