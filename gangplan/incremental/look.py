@@ -45,11 +45,15 @@ class Look:
     `contents` has the digest of each folder's own files by its path, `memory` the part of it that may be
     kept: folders that have not changed for a while, `said` what the system says about each. `plain` are the
     names of the files and folders in each folder that holds nothing else (a link, a pipe, a huge file).
-    `files` counts all files, `read` those that had to be read. `began` is when the look began (ns).
+    `files` counts all files, `read` those that had to be read; `digests` has those in folders that were
+    different before, by name. `began` is when the look began (ns).
     `is_over`: the command itself has changed a few of the files since; `is_rewritten`: it has changed many.
     """
 
-    __slots__ = ("began", "contents", "files", "is_over", "is_rewritten", "memory", "plain", "read", "said")
+    __slots__ = (
+        *("began", "contents", "digests", "files", "is_over", "is_rewritten", "memory", "plain", "read"),
+        "said",
+    )
 
     def __init__(self) -> None:
         self.began, self.is_over, self.is_rewritten = time.time_ns(), False, False
@@ -57,6 +61,7 @@ class Look:
         self.memory: dict[str, tuple[str, str]] = {}
         self.said: dict[str, str] = {}
         self.plain: dict[str, tuple[list[str], list[str]]] = {}
+        self.digests: dict[str, dict[str, str]] = {}
         self.files = self.read = 0
 
     @property
@@ -94,12 +99,13 @@ def look_at_folders(
         if known is not None and known[0] == said:
             content = known[1]
         else:
-            content = digest_folder(
-                {name: digest_path_to_detect_changes(os.path.join(root, path, name)) for name in names}
-            )
+            own = {name: digest_path_to_detect_changes(os.path.join(root, path, name)) for name in names}
+            content = digest_folder(own)
             found.read += len(names)
+            if known is not None:  # not of all files in a new workspace
+                found.digests[path] = own
         found.contents[path] = content
-        if newest + (TICK_NS if newest % 1_000_000_000 else COARSE_NS) < found.began:
+        if is_surely_before(newest, found.began):
             found.memory[path] = (said, content)
     return found
 
@@ -123,26 +129,29 @@ def _survey_folders(root: str, waiting: deque[str], without: Collection[str], wo
         inside: list[str] = []
         newest, is_plain = 0, True
         try:
-            entries = os.scandir(os.path.join(root, folder))
+            handle = os.open(os.path.join(root, folder), os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue
-        with entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    inside.append(entry.name)
-                    if entry.name not in without:
-                        waiting.append(f"{folder}/{entry.name}")
-                        said.append(f"{entry.name}/")
-                    continue
-                names.append(entry.name)
-                own = entry.stat(follow_symlinks=False)
-                changed = own.st_ctime_ns
-                if changed > newest:
-                    newest = changed
-                mode, size = own.st_mode, own.st_size
-                if mode & _KIND != stat.S_IFREG or size > MOST_BYTES:
-                    is_plain = False
-                said.append(f"{entry.name}\0{mode} {size} {own.st_mtime_ns} {changed} {own.st_ino}")
+        try:  # by its handle, so that the system need not find the folder again for each of its files
+            with os.scandir(handle) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        inside.append(entry.name)
+                        if entry.name not in without:
+                            waiting.append(f"{folder}/{entry.name}")
+                            said.append(f"{entry.name}/")
+                        continue
+                    names.append(entry.name)
+                    own = entry.stat(follow_symlinks=False)
+                    changed = own.st_ctime_ns
+                    if changed > newest:
+                        newest = changed
+                    mode, size = own.st_mode, own.st_size
+                    if mode & _KIND != stat.S_IFREG or size > MOST_BYTES:
+                        is_plain = False
+                    said.append(f"{entry.name}\0{mode} {size} {own.st_mtime_ns} {changed} {own.st_ino}")
+        finally:
+            os.close(handle)
         seen += len(said)
         said.sort()
         text = "\n".join(said).encode("utf-8", "surrogateescape")
@@ -170,6 +179,11 @@ def _survey_folders_with_fork(root: str, waiting: list[str], without: Collection
         _, status = os.waitpid(child, 0)
     theirs = marshal.loads(data) if status == 0 else _survey_folders(root, deque(waiting[1::2]), without, 1)
     return own + theirs
+
+
+def is_surely_before(changed_ns: int, then_ns: int) -> bool:
+    """Return whether a file's time is before a time of the system's clock, however coarsely files count."""
+    return changed_ns + (TICK_NS if changed_ns % 1_000_000_000 else COARSE_NS) < then_ns
 
 
 def digest_folder(files: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ and the text can be read there. The day and expired waivers are applied later, a
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -28,6 +29,7 @@ from gangplan.pipeline.seen import (
     digest_team_spec_folders,
     digest_words,
     has_other_run,
+    key_run_files_by_job,
     split_bytes_digest,
 )
 from gangplan.pipeline.stored import (
@@ -83,6 +85,7 @@ class KnownResults:
     _platform: tuple[str, Json] | None = None
     _teams: dict[str, TeamResults] = field(default_factory=dict)
     _standing: dict[str, tuple[TaskResult, str | None]] = field(default_factory=dict)
+    _runs: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # files by folder and job
 
     def unknown(self, files: Sequence[SpecFile]) -> list[SpecFile]:
         """Return the specs whose results are not known; `result` has those of the others."""
@@ -210,7 +213,8 @@ class KnownResults:
         texts: dict[str, list[tuple[str, str]]] = {}
         for path in (file.file for file in files):
             digest, judge, told = record["files"].get(path, ("", "", None))
-            bare = split_bytes_digest(digest) if is_same else digest_file(self.root / path)
+            folder, _, name = path.rpartition("/")
+            bare = split_bytes_digest(digest) if is_same else self._digest_of(folder, name)
             known.digests[path] = bare + self.marks.get(path, "")
             if told is not None and known.digests[path] == digest:
                 texts[path], known.judges[path] = told[1], judge
@@ -251,12 +255,24 @@ class KnownResults:
             if self.seen.contents.get(folder) == digest_folder({name: digest}):
                 self.settled.add(folder)
                 continue
-            if digest_file(self.root / folder / name) != digest:
+            if self._digest_of(folder, name) != digest:
                 return False
-            if "/runs/" in folder and has_other_run(self.root / folder, name):
+            if "/runs/" in folder and has_other_run(self._runs_in(folder), name):
                 return False
             self.settled.add(f"{folder}/{name}")
         return True
+
+    def _digest_of(self, folder: str, name: str) -> str:
+        """Return the digest of a file as it was looked at; if its folder was not read then, as it is now."""
+        own = self.seen.digests.get(folder)
+        return digest_file(self.root / folder / name) if own is None else own.get(name, "")
+
+    def _runs_in(self, folder: str) -> Mapping[str, Sequence[str]]:
+        """Return the files of runs in a folder, by job."""
+        if folder not in self._runs:
+            names, _ = self.seen.plain.get(folder) or (os.listdir(self.root / folder), ())
+            self._runs[folder] = key_run_files_by_job(names)
+        return self._runs[folder]
 
     def _save_team(self, team: str, known: TeamResults, judge: str, seen_by: str) -> None:
         """Write the record of a team if anything in it is new or newly judged; what is new is `seen_by`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +28,7 @@ UNSWEPT = "unswept"  # the record of folders without sweeps
 # (spec/templates.py).
 PLATFORM = tuple(top for top in READ_FOLDERS if top not in (SPECS, "jobtemplates"))
 _RUN_FILE = re.compile(r"-[0-9a-f]{8}\.yaml")  # after the name of the job
+_RUN_SUFFIX = -len("-00000000.yaml")
 
 
 def look_at_workspace(root: Path, store: RecordStore) -> Look | None:
@@ -82,11 +83,19 @@ def digest_team_spec_folders(seen: Look) -> dict[str, dict[str, str]]:
     return found
 
 
-def has_other_run(folder: Path, name: str) -> bool:
-    """Return whether a folder holds another run of the job whose run has this file."""
-    job = name[: -len("-00000000.yaml")]
-    names = [] if LAUNCH_MAP_FILE.fullmatch(name) else os.listdir(folder)
-    return any(one != name and one.startswith(job) and _RUN_FILE.fullmatch(one[len(job) :]) for one in names)
+def key_run_files_by_job(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names of files of runs, by the names of their jobs."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if _RUN_FILE.fullmatch(name[_RUN_SUFFIX:]):
+            found.setdefault(name[:_RUN_SUFFIX], []).append(name)
+    return found
+
+
+def has_other_run(jobs: Mapping[str, Sequence[str]], name: str) -> bool:
+    """Return whether there is another run of the job whose run has this file; `jobs` are all by job."""
+    others = () if LAUNCH_MAP_FILE.fullmatch(name) else jobs.get(name[:_RUN_SUFFIX], ())
+    return any(one != name for one in others)
 
 
 def read_sweepless_folders(store: RecordStore, seen: Look) -> set[str]:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -138,12 +139,33 @@ def test_a_folder_of_specs_is_listed_once(tmp_path: Path) -> None:
     root = workspaces.write(tmp_path, FILES)
     workspaces.gangplan("render", "-C", root)
     listed: list[str] = []
-    scandir = os.scandir
+    scandir, opened = os.scandir, os.open
 
-    def note(path: str | Path) -> Any:
-        listed.append(str(path))
+    def note(path: int | str | Path) -> Any:
+        if not isinstance(path, int):
+            listed.append(str(path))
         return scandir(path)
 
-    with mock.patch.object(os, "scandir", note):
+    def note_open(path: str | Path, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_DIRECTORY:
+            listed.append(str(path))
+        return opened(path, flags, *more, **named)
+
+    with mock.patch.object(os, "scandir", note), mock.patch.object(os, "open", note_open):
         workspaces.gangplan("render", "-C", root)
     assert Counter(listed)[str(root / "specs/nlp")] == 1
+
+
+def test_the_digests_of_a_changed_folder_are_those_of_its_files(tmp_path: Path) -> None:
+    """Only of a folder that was known before: in a new workspace they would be those of all files."""
+    (tmp_path / "specs/nlp").mkdir(parents=True)
+    for name in "ab":
+        (tmp_path / f"specs/nlp/{name}.yaml").write_text(name)
+    time.sleep(0.12)
+    first = look_at_folders(str(tmp_path), ["specs"], {})
+    assert first.digests == {}
+    (tmp_path / "specs/nlp/b.yaml").write_text("c")
+    second = look_at_folders(str(tmp_path), ["specs"], first.memory)
+    assert second.digests == {
+        "specs/nlp": {"a.yaml": sha256(b"a").hexdigest(), "b.yaml": sha256(b"c").hexdigest()}
+    }
