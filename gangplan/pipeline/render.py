@@ -15,6 +15,7 @@ from gangplan.emit.lock import lock_state_folder
 from gangplan.emit.tree import STATE_FOLDER, is_unfinished, recover_tree
 from gangplan.errors import ToolError
 from gangplan.findings import Finding
+from gangplan.incremental.look import is_surely_before
 from gangplan.incremental.store import RecordStore
 from gangplan.pipeline.conditions import load_known_results
 from gangplan.pipeline.foreign import ExpectedTree, check_unmanaged_rendered_files
@@ -30,8 +31,6 @@ from gangplan.pipeline.whole import VanishedError
 from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import RENDERED, Workspace, load_workspace
 
-# Clocks of file systems are this much coarser than the system's (FAT: two seconds).
-_SLACK_NS = 2_000_000_000
 # If fewer files changed, the next command reads the folders again; otherwise this one does.
 _FEW = 1000
 
@@ -39,7 +38,7 @@ _FEW = 1000
 def render_tree(request: Request, tree: Path | None = None, check: bool = False) -> Result:
     """Render into `tree` (default: rendered/). With `check`, write nothing; `changes` are then the drift."""
     with _open_staging_folder(request.root, tree or request.root / RENDERED, check) as (stage, last):
-        if request.looked is not None and request.looked.began < last + _SLACK_NS:
+        if request.looked is not None and not is_surely_before(last, request.looked.began):
             request = replace(request, looked=None)  # another render has ended since
         # Find files with new schema facts here too, so that the next validation need not see the others.
         request = replace(request, uses_cache=request.uses_cache and tree is None, with_facts=True)

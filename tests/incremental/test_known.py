@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from gangplan import workspace
+from gangplan.incremental import look
 from gangplan.incremental.store import RecordStore
-from gangplan.pipeline import clusters, scan
+from gangplan.pipeline import clusters, scan, seen
 from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
-from gangplan.pipeline.seen import look_at_workspace
+from gangplan.pipeline.seen import has_other_run, key_run_files_by_job, look_at_workspace
 from tests import workspaces
 from tests.incremental.edits import FILES, story
 
@@ -127,3 +130,53 @@ def test_a_render_that_ended_in_between_is_noticed(root: Path) -> None:
     there = {path.relative_to(root / "rendered").as_posix() for path in (root / "rendered").rglob("*.yaml")}
     assert {change.path for change in result.changes} == there
     assert workspaces.gangplan("render", "-C", root, "--check", "--no-cache").code == 0
+
+
+@pytest.mark.parametrize(("fraction", "times"), [(1, 0), (0, 1)])
+def test_a_render_just_before_the_look_does_not_count_as_in_between(
+    root: Path, fraction: int, times: int
+) -> None:
+    """Where files have fractions of a second, its end is known well enough; else files are read again."""
+    lock = root / ".gangplan/lock"
+    before = look_at_workspace(root, RecordStore(str(root)))
+    assert before is not None
+    ended = (before.began // 1_000_000_000 - 1) * 1_000_000_000 + fraction
+    request = Request(root.resolve(), engine="serial", uses_cache=True, looked=before)
+    os.utime(lock, ns=(ended, ended))
+    with mock.patch("gangplan.pipeline.render.look_at_workspace", wraps=look_at_workspace) as again:
+        render_tree(request)
+    assert again.call_count == times
+
+
+def test_what_a_look_has_read_is_not_read_again(root: Path) -> None:
+    """After one of a team's specs was rendered, the runs of the others are read by the look alone."""
+    store, spec, read = RecordStore(str(root)), root / "specs/nlp/notes.yaml", list[str]()
+    digest = look.digest_path_to_detect_changes
+
+    def note(path: str) -> str:
+        read.append(path)
+        return digest(path)
+
+    time.sleep(0.12)
+    before = look_at_workspace(root, store)
+    assert before is not None
+    store.put("folders", before.memory)
+    for line in ("run: 2\n", "# again\n"):
+        spec.write_text(spec.read_text() + line)
+        read.clear()
+        with (
+            mock.patch.object(look, "digest_path_to_detect_changes", note),
+            mock.patch.object(seen, "digest_path_to_detect_changes", note),
+        ):
+            assert workspaces.gangplan("render", "-C", root, "--engine", "serial").code == 0
+    runs = [one for one in read if "/rendered/" in one and "/runs/" in one]
+    assert runs
+    assert len(runs) == len(set(runs))
+
+
+def test_another_run_of_a_job_is_found_by_its_name() -> None:
+    names = ["a-00000001.yaml", "a-00000002.yaml", "a-b-00000003.yaml", "launch.yaml", "a-0000000x.yaml"]
+    jobs = key_run_files_by_job(names)
+    assert jobs == {"a": names[:2], "a-b": names[2:3]}
+    assert [has_other_run(jobs, one) for one in names[:4]] == [True, True, False, False]
+    assert has_other_run(jobs, "a-00000004.yaml")
