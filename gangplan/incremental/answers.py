@@ -93,8 +93,9 @@ class Question:
 
     def answer(self) -> tuple[Written, int] | None:
         """Return the last answer, if it was about the same files."""
-        found = self.store.get(f"answers/{self.key}")
-        if not isinstance(found, dict) or found.get("workspace") != self.before.digest:
+        digest = self.before.digest
+        found = self.store.get(self._name(digest))
+        if not isinstance(found, dict) or found.get("workspace") != digest:
             return None
         if found.get("untouched") not in ("", self.before.whole):
             return None  # the files are the same, but perhaps were not while the answer was found
@@ -130,9 +131,15 @@ class Question:
         if untouched and len(after.memory) < len(after.contents):
             return  # something is still changing
         if code in _ANSWERS and self.is_whole and after.contents == before.contents:
-            held = {"workspace": after.digest, "untouched": untouched, "written": self.written, "code": code}
-            self.store.put(f"answers/{self.key}", held)
+            digest = after.digest
+            held = {"workspace": digest, "untouched": untouched, "written": self.written, "code": code}
+            self.store.put(self._name(digest), held)
+            self.store.keep_newest("answers", 1, start=self.key)
             self.store.keep_newest("answers", MOST_ANSWERS, MOST_ANSWER_BYTES)
+
+    def _name(self, workspace: str) -> str:
+        """Return the name of the answer about a workspace of this digest, so that no other one is read."""
+        return f"answers/{self.key}-{workspace[:16]}"
 
     def _recent(self) -> Look:
         """Return the look before the command, with folders read again that had changed just before it.

@@ -90,9 +90,11 @@ class RecordStore:
             with suppress(OSError):
                 os.unlink(aside)
 
-    def keep_newest(self, kind: str, most: int, most_bytes: int = 1 << 62) -> None:
-        """Remove all but the newest records of a kind, and what killed commands left next to them."""
-        files = sorted(self.files(kind), key=lambda one: -one[2])
+    def keep_newest(self, kind: str, most: int, most_bytes: int = 1 << 62, start: str = "") -> None:
+        """Remove all but the newest records of a kind whose names have this `start`, and what killed commands
+        left next to them."""
+        own = (one for one in self.files(kind) if os.path.basename(one[0]).startswith(start))
+        files = sorted(own, key=lambda one: -one[2])
         total = 0
         for number, (path, size, _) in enumerate(files):
             total += size

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -376,3 +377,21 @@ def test_a_large_workspace_is_looked_at_once(
     first.keep(0)
     assert not seen
     assert _asked(root).answer() == (None if is_touched else ([(1, "said")], 0))
+
+
+def test_an_answer_about_other_files_is_not_read(root: Path) -> None:
+    """It may be large. The new answer replaces it."""
+    settled("validate", root=root)
+    folder = root / ".gangplan/cache/answers"
+    (old,) = folder.iterdir()
+    store = RecordStore(str(root))
+    (root / SPEC).write_text((root / SPEC).read_text() + "run: 2\n")
+    memory = read_memory(store.get("folders"))
+    look = look_at_folders(str(root), FOLDERS, memory)
+    asked = answers.Question(str(root), old.name.partition("-")[0], store, memory, look)
+    with mock.patch.object(RecordStore, "get", wraps=store.get) as get:
+        assert asked.answer() is None
+    assert [call.args for call in get.call_args_list] != [(f"answers/{old.name}",)]
+    settled("validate", root=root)
+    assert [one.name.partition("-")[0] for one in folder.iterdir()] == [old.name.partition("-")[0]]
+    assert not old.exists()
