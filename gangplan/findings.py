@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from functools import lru_cache
+from itertools import groupby
 from operator import lt
 from typing import Any, NamedTuple
 
@@ -202,9 +203,13 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     keys = [finding.sort_key for finding in every]
     if all(map(lt, keys, keys[1:])):
         return every  # already in order, and all different
-    return sorted(
-        merge_findings_across_clusters(every), key=lambda finding: (finding.sort_key, not finding.counts)
-    )
+    found: list[Finding] = []
+    for _, numbers in groupby(sorted(range(len(every)), key=keys.__getitem__), keys.__getitem__):
+        same = [every[number] for number in numbers]  # only these can be exact repeats
+        if len(same) > 1:
+            same = sorted(merge_findings_across_clusters(same), key=lambda finding: not finding.counts)
+        found += same
+    return found
 
 
 def merge_sorted_findings(ordered: list[Finding], *more: Iterable[Finding]) -> list[Finding]:
@@ -276,7 +281,7 @@ def name_differing_clusters(
 
 
 def _add_clusters_to_finding_message(finding: Finding, clusters: Collection[str]) -> Finding:
-    if not finding.clusters or set(finding.clusters) >= set(clusters):
+    if not finding.clusters or not clusters or set(finding.clusters) >= set(clusters):
         return finding
     return _copy_finding_with_changes(
         finding, f"on {', '.join(finding.clusters)}: {finding.message}", finding.clusters

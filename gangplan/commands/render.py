@@ -81,8 +81,8 @@ def _publish_render_report(request: Request, result: Result, wanted: Outputs) ->
     files = {
         outcome.value: [change.path for change in result.changes if change.outcome is outcome]
         for outcome in FileOutcome
-        if result.strangers or not result.has_errors  # else nothing was written
         if not wanted.is_for_people
+        if result.strangers or not result.has_errors  # else nothing was written
     }
     checked = {"specs": result.specs, "objects": result.objects}
     report = Report(

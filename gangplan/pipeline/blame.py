@@ -123,6 +123,10 @@ def drop_findings_with_repeated_cause(findings: Iterable[Finding]) -> list[Findi
     several runs suffer from one object (named without its namespace, see checks.prove_run), the first is
     kept.
     """
+    findings = list(findings)
+    rules = {id(one.rule): one.rule for one in findings}.values()
+    if not any(rule.is_policy or rule.echo is not Deduplication.EACH for rule in rules):
+        return findings  # none of them is about a cause that others share
     every = _merge_repeated_patch_findings(_drop_policy_findings_with_repeated_cause(findings))
     blamed = {finding.where for finding in every if finding.rule.echo is Deduplication.CAUSE}
     first: dict[tuple[str, Location, str], Finding] = {}

@@ -319,5 +319,7 @@ def filter_findings_by_scope(
 
 def _assign_overlay_cluster(finding: Finding) -> Finding:
     """Return a finding in a cluster's own files as one about that cluster."""
+    if not finding.where.file.startswith(OVERLAYS):
+        return finding
     top, cluster, *_ = [*finding.where.file.split("/"), ""]
     return set_clusters(finding, cluster) if top == OVERLAYS and not finding.clusters else finding

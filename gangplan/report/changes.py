@@ -94,5 +94,6 @@ def _group_findings_by_suggested_change(help: str, places: list[list[Finding]]) 
 
 def _build_suggested_change(rule: str, help: str, same: list[Finding]) -> SuggestedChange:
     errors = sum(finding.severity is Severity.ERROR for finding in same)
-    places = tuple(sorted({finding.where for finding in same}))
+    at = {(one.where.file, one.where.line, one.where.column): one.where for one in reversed(same)}
+    places = tuple(at[key] for key in sorted(at))
     return SuggestedChange(rule, help, places, len(same), errors)

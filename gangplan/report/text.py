@@ -79,26 +79,25 @@ def _compute_findings_rank(group: list[Finding]) -> tuple[int, str]:
 def _render_finding_group(findings: list[Finding], colour: bool, line: ExcerptReader | None) -> Iterator[str]:
     """Yield the lines of each finding. Those with the same help at one place share one excerpt and one
     help."""
-    before: Finding | None = None
+    is_alike = False
     for one, after in zip_longest(findings, findings[1:]):
-        excerpt = None if before is not None and _is_helped_alike(before, one) else line
-        is_last = after is None or not _is_helped_alike(one, after)
-        yield f"{_render_finding_lines(one, colour, excerpt, one.help if is_last else '')}\n"
-        before = one
+        excerpt = None if is_alike else line
+        is_alike = after is not None and _is_helped_alike(one, after)
+        yield f"{_render_finding_lines(one, colour, excerpt, '' if is_alike else one.help)}\n"
 
 
 def _is_helped_alike(one: Finding, other: Finding) -> bool:
     return (
-        (one.where, one.help, one.waiver) == (other.where, other.help, other.waiver)
-        and one.rule == other.rule
-        and bool(one.help)
+        bool(one.help)
+        and (one.help, one.rule, one.waiver) == (other.help, other.rule, other.waiver)
+        and one.where == other.where
     )
 
 
 def _render_finding_lines(finding: Finding, colour: bool, line: ExcerptReader | None, help: str) -> str:
     if line is None and not colour and finding.waiver is None:
         first = f"{finding.where}: {finding.severity.word}[{finding.rule}] {format_title(finding)}"
-        if is_plain_log_line(first) and is_plain_log_line(help):
+        if is_plain_log_line(first) and (not help or is_plain_log_line(help)):
             return f"{first}\n  help: {help}" if help else first
     level = escape_log_line(f"{finding.severity.word}[{finding.rule}]")
     if colour:

@@ -6,9 +6,17 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gangplan.findings import Finding, Location
+from gangplan.findings import (
+    Finding,
+    Location,
+    merge_findings_across_clusters,
+    set_clusters,
+    sort_findings,
+)
 from gangplan.report.changes import suggest_first_changes_for_findings
+from gangplan.report.escape import escape_log_line, is_plain_log_line
 from gangplan.report.model import format_check_summary, list_report_entries
 from gangplan.report.text import text_report
 from gangplan.rulebook import Rulebook
@@ -185,3 +193,32 @@ def test_findings_of_one_place_with_the_same_help_show_it_once() -> None:
         "      |   ^",
         "  help: Raise it.",
     ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(FINDINGS, st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["a", "b", ""]), st.booleans())))
+def test_sorted_findings_are_those_that_are_merged_and_then_sorted(
+    found: list[Finding], picks: list[tuple[int, str, bool]]
+) -> None:
+    """Only those with the same key are compared, which may be few of thousands."""
+    every = list(found)
+    for index, cluster, is_waived in picks if found else ():
+        one = set_clusters(found[index % len(found)], *([cluster] if cluster else []))
+        every.append(replace(one, waiver=WAIVER if is_waived else None))
+    merged = merge_findings_across_clusters(every)
+    wanted = sorted(merged, key=lambda one: (one.sort_key, not one.counts))
+    assert [(one, one.clusters) for one in sort_findings(every)] == [(one, one.clusters) for one in wanted]
+
+
+@given(st.text() | st.text("#[]a\t \x7f~"))
+def test_a_plain_line_is_one_that_stays_as_it_is(text: str) -> None:
+    """A line that is not plain may stay as it is too, such as one with an umlaut."""
+    assert not is_plain_log_line(text) or escape_log_line(text) == text
+    assert is_plain_log_line(text) == (text.isascii() and text.isprintable() and "##" not in text)
+
+
+def test_a_change_names_each_place_once_in_order() -> None:
+    one = finding(help="Write x.")
+    places = [replace(one.where, line=line, end=end) for line, end in ((3, 0), (12, 4), (3, 9), (12, 4))]
+    (change,) = suggest_first_changes_for_findings([replace(one, where=where) for where in places])
+    assert [(where.line, where.end) for where in change.places] == [(3, 0), (12, 4)]
