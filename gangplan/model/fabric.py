@@ -18,6 +18,8 @@ BASELINE_CAPABILITIES = frozenset(
     }
 )
 RESTRICTED_CAPABILITIES = frozenset({"NET_BIND_SERVICE"})
+# Types of a hostPath volume other than folders (core/v1 types.go, HostPathType).
+FILE_TYPES = frozenset({"File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"})
 
 
 @dataclass(frozen=True, slots=True)

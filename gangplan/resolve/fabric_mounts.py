@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gangplan.model.fabric import FabricAccess, FabricMount
+from gangplan.model.fabric import FILE_TYPES, FabricAccess, FabricMount
 from gangplan.model.job import Mount
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.mounts import locate_mount_in_spec
 from gangplan.resolve.nested import explain_impossible_mount, find_outer_mount, needs_folder_in_volume
 from gangplan.rules.specs import MOUNT_COLLISION, MOUNT_INSIDE, MOUNT_POINT
-
-# Types of a hostPath volume other than folders (core/v1 types.go, HostPathType).
-_FILES = frozenset({"File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"})
 
 
 def check_mounts_with_fabric(context: JobResolution, mounts: Sequence[Mount], access: FabricAccess) -> None:
@@ -29,7 +26,7 @@ def check_mounts_with_fabric(context: JobResolution, mounts: Sequence[Mount], ac
                 "Choose another folder.",
             )
         by_path[mount.path] = mount
-    files = {one.name for one in access.volumes if one.kind in _FILES}
+    files = {one.name for one in access.volumes if one.kind in FILE_TYPES}
     for path, inner in by_path.items():
         outer = find_outer_mount(path, by_path)
         if isinstance(outer, FabricMount) and isinstance(inner, Mount):

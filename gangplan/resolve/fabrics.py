@@ -14,7 +14,8 @@ from gangplan.model.fabric import (
     FabricVolume,
     GivenByFabrics,
 )
-from gangplan.model.job import EnvVar, ValueOrigin
+from gangplan.model.job import EnvVar, Origin, ValueOrigin
+from gangplan.model.pods import build_origin_key
 from gangplan.model.quantity import Quantity, parse_cpu, parse_memory_quantity
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.fabric_presets import complete_fabric
@@ -249,13 +250,17 @@ def _check_idle_fabric_capabilities(context: JobResolution, access: FabricAccess
         )
 
 
-def add_fabric_env(env: dict[str, EnvVar], access: FabricAccess) -> None:
+def add_fabric_env(context: JobResolution, env: dict[str, EnvVar], access: FabricAccess) -> None:
     """Add the fabric's variables, which all others override."""
     for name, value in access.env:
+        if name in env:
+            continue
+        where = context.cluster.document.where(("fabrics", access.name, "env", name))
+        context.origins[build_origin_key(name)] = Origin("cluster", where)
         why = f"env in the spec would win over {name} of the fabric"
         nearer = ValueOrigin("spec", ("env", name), why, is_direct=False)
         origins = (ValueOrigin("fabric", ("env", name)), nearer)
-        env.setdefault(name, EnvVar(name, value, origins=origins))
+        env[name] = EnvVar(name, value, origins=origins)
 
 
 def add_fabric_huge_pages(

@@ -232,7 +232,7 @@ def _resolve_worker_resources(
 
         check_mounts_with_fabric(context, data.mounts, access)
         check_fabric_access(context, access, pool, shape, image.uid)
-        add_fabric_env(data.env, access)
+        add_fabric_env(context, data.env, access)
         others = add_fabric_huge_pages(others, context.cluster.spec, pool)
     return Resources(shape.cpu, shape.memory, placement.devices, others, placement.fabric.claims)
 

@@ -263,6 +263,51 @@ def test_mounts_of_the_spec_and_of_the_fabric_do_not_exclude_each_other(name: st
     assert all(place.startswith("specs/nlp/filings.yaml:") for _, place in found)
 
 
+# Paths of the node and shared folders of one fabric, and the rule that they break, or nothing.
+OWN_MOUNTS = {
+    "a shared folder in a read-only one": ("mount: /opt/lib", "shared: {run: /opt/lib/run}", "mount-point"),
+    "in a writable one": ("mount: /opt/lib, readOnly: false", "shared: {run: /opt/lib/run}", ""),
+    "next to it": ("mount: /opt/lib", "shared: {run: /opt/libs}", ""),
+    "in a file": ("mount: /opt/lib, type: File", "shared: {run: /opt/lib/run}", "mount-inside"),
+    "around it": ("mount: /opt/run/lib", "shared: {run: /opt/run}", ""),
+    "in one that workers do not see": ("type: Directory", "shared: {run: /opt/lib/run}", ""),
+    "in one that only a container sees": (
+        "type: Directory",
+        f"shared: {{run: /run}}, sidecars: {{d: {{image: '{IMAGE}', mounts: {{lib: /l, run: /l/run}}}}}}",
+        "mount-point",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN_MOUNTS)
+def test_mounts_of_a_fabric_find_their_place_inside_each_other(name: str, root: Path) -> None:
+    folder, lines, rule = OWN_MOUNTS[name]
+    own = f"{{hostPaths: {{lib: {{path: /opt/lib, {folder}}}}}, {lines}}}"
+    found = [one for one in validate(on_fabric(root, IB[0], own)).findings if one.rule.startswith("mount-")]
+    assert [one.rule for one in found] == ([rule] if rule else [])
+    assert all(one.place.startswith(f"{CLUSTER}:") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("env", "image"),
+    [("PET_STANDALONE", "pytorch"), ("PATH", "openmpi"), ("OMPI_MCA_plm_rsh_agent", "openmpi")],
+)
+def test_a_variable_of_a_fabric_that_the_launch_owns_is_reported_at_the_fabric(
+    env: str, image: str, root: Path
+) -> None:
+    on_fabric(
+        root,
+        IB[0],
+        f"{{env: {{FI_PROVIDER: efa, {env}: /opt/bin}}}}",
+        spec=SPEC.replace("openmpi", image),
+    )
+    found = {(one.rule, one.place) for one in validate(root).findings if env in one.message}
+    lines = (root / CLUSTER).read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if "fabrics:" in text)
+    assert found
+    assert {place.rpartition(":")[0] for _, place in found} == {f"{CLUSTER}:{line}"}
+
+
 @pytest.mark.parametrize(
     ("pages", "asked", "expected"),
     [

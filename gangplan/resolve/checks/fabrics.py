@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from gangplan.findings import FieldPath
+from gangplan.model.fabric import FILE_TYPES
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.fabric_presets import FABRIC_PRESETS, complete_fabric
+from gangplan.resolve.nested import find_outer_mount
 from gangplan.resolve.secrets import RESERVED_ENV
 from gangplan.rules.fabrics import (
     FABRIC_CONTAINER,
@@ -13,7 +17,7 @@ from gangplan.rules.fabrics import (
     FABRIC_UNKNOWN,
     FABRIC_UNUSED,
 )
-from gangplan.rules.specs import ENV_RESERVED
+from gangplan.rules.specs import ENV_RESERVED, MOUNT_INSIDE, MOUNT_POINT
 from gangplan.spec.fabrics import Fabric, FabricContainer
 from gangplan.spec.nodes import NodePool
 
@@ -46,6 +50,8 @@ def check_cluster_file_fabrics(notes: ClusterCheck) -> None:
             )
         _check_cluster_file_fabric_names(notes, name, fabric)
         _check_cluster_file_fabric_containers(notes, name, fabric)
+        for places in _list_mounts_of_fabric(name, fabric):
+            _check_cluster_file_fabric_mounts(notes, fabric, places)
     for name, pool in notes.spec.node_pools.items():
         if pool.fabric is not None and pool.fabric not in fabrics:
             notes.unknown(FABRIC_UNKNOWN, ("nodePools", name, "fabric"), "fabric", pool.fabric, fabrics)
@@ -126,3 +132,37 @@ def _check_cluster_file_fabric_container(
     if one.capabilities and not one.root and not one.privileged:
         message = f"container '{own}' does not run as root: its capabilities have no effect"
         notes.report(FABRIC_ROOT, (*path, "capabilities"), message, "Write root: true, or remove them.")
+
+
+def _list_mounts_of_fabric(name: str, fabric: Fabric) -> Iterator[dict[str, tuple[str, FieldPath]]]:
+    """Yield the mounts of workers, and of each container: by path, the folder and the field that says so."""
+    at: FieldPath = ("fabrics", name)
+    yield {
+        one.mount: (folder, (*at, "hostPaths", folder, "mount"))
+        for folder, one in fabric.host_paths.items()
+        if one.mount
+    } | {path: (folder, (*at, "shared", folder)) for folder, path in fabric.shared.items()}
+    for kind, containers in (("setup", fabric.setup), ("sidecars", fabric.sidecars)):
+        for own, box in containers.items():
+            yield {path: (folder, (*at, kind, own, "mounts", folder)) for folder, path in box.mounts.items()}
+
+
+def _check_cluster_file_fabric_mounts(
+    notes: ClusterCheck, fabric: Fabric, places: Mapping[str, tuple[str, FieldPath]]
+) -> None:
+    """Check mounts of one container that are inside others of the fabric."""
+    for path, (folder, field) in places.items():
+        outer = find_outer_mount(path, places)
+        stated = fabric.host_paths.get(outer[0]) if outer else None
+        if outer is None or stated is None:
+            continue
+        around = next(one for one, value in places.items() if value == outer)
+        inside = f"'{folder}' is mounted at {path}, inside '{outer[0]}' ({around})"
+        help = f"Choose a path that is not below {around}"
+        if stated.type in FILE_TYPES:
+            notes.report(MOUNT_INSIDE, field, f"{inside}, which is a file", f"{help}.")
+        elif stated.read_only:
+            missing = path.removeprefix(f"{around}/")
+            message = f"{inside}, which is read-only: no pod starts unless each node has '{missing}' there"
+            help = f"{help}, or write readOnly: false at hostPaths.{outer[0]}."
+            notes.report(MOUNT_POINT, field, message, help)
