@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.images import split_source_image_reference
@@ -89,6 +89,8 @@ def compare_imported_job_with_run(
         source.facts[key] = Fact(*key, fill_trial_values(fact.value, setting), fact.node)
     keys = sorted({*source.facts, *run.facts}, key=lambda key: (AREAS.index(key[0]), key[1]))
     rows = [_compare_source_fact_with_run(draft, source, run, key) for key in keys]
+    differs = {row.what for row in rows if not row.is_same}
+    rows += _compare_facts_by_role(draft, source, run, setting, differs)
     rows += [ComparedFact(one.area, one.what, one.source, one.run, False, one.why) for one in draft.unmet]
     return Equivalence(tuple(sorted(rows, key=lambda row: (AREAS.index(row.area), row.what))))
 
@@ -102,6 +104,26 @@ def _compare_source_fact_with_run(
         return ComparedFact(*key, theirs.value, "privileged", True)
     why = "" if is_same or theirs is None else _explain_fact_difference(draft, theirs)
     return ComparedFact(*key, theirs.value if theirs else None, ours.value if ours else None, is_same, why)
+
+
+def _compare_facts_by_role(
+    draft: SpecDraft,
+    source: JobShape,
+    run: JobShape,
+    setting: Sequence[tuple[str, str]],
+    known: Container[str],
+) -> Iterator[ComparedFact]:
+    """Yield facts of launchers or workers that are different in a run, though other pods have them."""
+    there = {(role, fact.what): fact for role, fact in reversed(run.by_role)}
+    stated = {(role, fact.what, fact.value): fact for role, fact in reversed(source.by_role)}
+    for (role, _, _), fact in reversed(stated.items()):
+        theirs = Fact(fact.area, fact.what, fill_trial_values(fact.value, setting), fact.node)
+        ours = there.get((role, fact.what))
+        if theirs.what in known or (ours is not None and _is_fact_same_after_import(draft, theirs, ours)):
+            continue
+        what = f"{theirs.what} of a {role}"
+        why = _explain_fact_difference(draft, theirs)
+        yield ComparedFact(theirs.area, what, theirs.value, ours.value if ours else None, False, why)
 
 
 def _explain_fact_difference(draft: SpecDraft, fact: Fact) -> str:

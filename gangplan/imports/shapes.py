@@ -37,14 +37,25 @@ class Fact:
 
 @dataclass(slots=True)
 class JobShape:
-    """All facts of one job, by area and what they are about; a privileged pod has every capability."""
+    """All facts of one job, by area and what they are about; a privileged pod has every capability.
+
+    `by_role` are variables and mounts of the launcher and of workers, each with its role.
+    """
 
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
     is_privileged: bool = False
+    by_role: list[tuple[str, Fact]] = field(default_factory=list)
 
     def add(self, area: str, what: str, value: object, node: SourceNode | None = None) -> None:
         """Add a fact; the first one of its kind stays."""
         self.facts.setdefault((area, what), Fact(area, what, str(value), node))
+
+    def add_of_role(
+        self, role: str, area: str, what: str, value: str, node: SourceNode | None = None
+    ) -> None:
+        """Add a fact that each role may have differently."""
+        self.add(area, what, value, node)
+        self.by_role.append((role, Fact(area, what, value, node)))
 
 
 def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
@@ -78,15 +89,16 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
     )
     shape.add("image", "image", work.workers.pod.main.image, work.workers.pod.main.node["image"])
     for role in work.roles:
+        name = "launcher" if role is work.launcher else "worker"
         for one in role.pod.main.env:
             if one.name not in work.sets:
-                shape.add("environment", one.name, one.shown(), one.node)
+                shape.add_of_role(name, "environment", one.name, one.shown(), one.node)
         _add_devices_of_other_source_containers(shape, role.pod)
         for mount in role.pod.main.mounts:
             held = list_imported_mounts(role.pod.main).get(mount.path, "")
             is_renamed = mount.volume and find_renamed_keys_of_imported_volume(mount.volume)
             node = mount.volume.node if mount.volume and is_renamed and not mount.sub_path else mount.node
-            shape.add("volumes", mount.path.rstrip("/") or "/", held, node)
+            shape.add_of_role(name, "volumes", mount.path.rstrip("/") or "/", held, node)
         for name in ("hostNetwork", "hostIPC", "hostPID"):
             if role.pod.node[name].value is True:
                 shape.add("network" if name == "hostNetwork" else "access", name, "true", role.pod.node[name])
@@ -196,13 +208,13 @@ def _add_facts_of_compared_container(shape: JobShape, role: str, pod: Mapping[st
             if "/" in resource:
                 shape.add("devices", f"{resource} of container {other['name']}", amount)
     for one in container.get("env", ()):
-        shape.add("environment", one["name"], _describe_compared_env_value(one))
+        shape.add_of_role(role, "environment", one["name"], _describe_compared_env_value(one))
     for mount in container.get("volumeMounts", ()):
         if mount["mountPath"] != SCRIPTS_FOLDER:
             held = _describe_volume_source(volumes.get(mount["name"], {}))
             if part := mount.get("subPath"):
                 held = f"{held} only {part}"
-            shape.add("volumes", mount["mountPath"], held)
+            shape.add_of_role(role, "volumes", mount["mountPath"], held)
     if pod.get("hostNetwork"):
         shape.add("network", "hostNetwork", "true")
     shape.is_privileged |= container.get("securityContext", {}).get("privileged") is True

@@ -29,7 +29,8 @@ def map_imported_volumes(draft: SpecDraft, role: PodRole) -> None:
     mounted: set[str] = set()
     for mount in role.pod.main.mounts:
         mounted.add(mount.name)
-        _map_volume_mount(draft, mount)
+        if not _ask_about_scratch_of_launcher(draft, role, mount):
+            _map_volume_mount(draft, mount)
     for other in (*role.pod.setup, *role.pod.sidecars):
         mounted |= {mount.name for mount in other.mounts}
     for volume in role.pod.volumes:
@@ -37,6 +38,20 @@ def map_imported_volumes(draft: SpecDraft, role: PodRole) -> None:
             volume.node.dropped("nothing mounts it")
         else:
             volume.node["name"].dropped("volumes of a run are named by what they hold")
+
+
+def _ask_about_scratch_of_launcher(draft: SpecDraft, role: PodRole, mount: SourceMount) -> bool:
+    """Ask about room of a launcher that runs no ranks: scratch is only in pods that do."""
+    volume = mount.volume
+    if role is not draft.work.launcher or draft.work.runs_on_launcher or volume is None:
+        return False
+    if volume.kind not in ("emptyDir", "ephemeral") or posixpath.normpath(mount.path) == _SHM:
+        return False
+    why = "the launcher of a run has no scratch space; only its workers can have it"
+    mount.node.asked(why)
+    volume.node.asked(why)
+    draft.ask(mount.node["mountPath"], why, "Use /tmp in the launcher, or a claim of the team for files.")
+    return True
 
 
 def _map_volume_mount(draft: SpecDraft, mount: SourceMount) -> None:

@@ -47,7 +47,30 @@ spec:
 """
 
 # Kind, source, what is replaced in it -> the message of the question, and the row of the comparison.
+ROOM_OF_CLAIM = (
+    "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: fast,"
+    " resources: {requests: {storage: 20Gi}}}}}"
+)
+LAUNCHER = "            resources: {limits: {cpu: 2, memory: 4Gi}}\n"
+ROOM = """\
+            volumeMounts: [{name: room, mountPath: /room}]
+          volumes: [{name: room, emptyDir: {}}]
+"""
 UNMET = {
+    "a volume of the launcher's own": (
+        "mpijob",
+        MPIJOB,
+        (LAUNCHER, LAUNCHER + ROOM),
+        "the launcher of a run has no scratch space",
+        ("/room", "emptyDir", None),
+    ),
+    "a generic volume of the launcher's own": (
+        "mpijob",
+        MPIJOB,
+        (LAUNCHER, LAUNCHER + ROOM.replace("emptyDir: {}", ROOM_OF_CLAIM)),
+        "the launcher of a run has no scratch space",
+        ("/room", "ephemeral", None),
+    ),
     "an unknown machine type": (
         "sagemaker",
         SAGEMAKER,
@@ -121,6 +144,26 @@ def test_what_the_run_does_not_keep_lowers_the_percentage(case: str, tmp_path: P
     same = one.runs["lab"]
     assert row in [(found.what, found.source, found.run) for found in same.differences]
     assert same.percent < 100
+
+
+def test_launcher_and_workers_with_volumes_at_one_folder(tmp_path: Path) -> None:
+    """The workers' volume is the run's scratch; the launcher's is asked about all the same."""
+    mount = "            - {name: shm, mountPath: /dev/shm}\n"
+    assert mount in MPIJOB
+    source = MPIJOB.replace(mount, f"{mount}            - {{name: room, mountPath: /room}}\n").replace(
+        LAUNCHER, LAUNCHER + ROOM
+    )
+    (one,) = imported(
+        tmp_path, "mpijob", f"{source}          - {{name: room, emptyDir: {{sizeLimit: 5Gi}}}}\n"
+    ).imported
+    assert one.draft.values["scratch"] == {"size": "5Gi", "medium": "disk", "path": "/room"}
+    assert [(row.what, row.run) for row in one.runs["lab"].differences] == [("/room of a launcher", None)]
+
+
+def test_a_launcher_that_trains_has_scratch(tmp_path: Path) -> None:
+    source = MPIJOB.replace("  slotsPerWorker", "  runLauncherAsWorker: true\n  slotsPerWorker")
+    (one,) = imported(tmp_path, "mpijob", source.replace(LAUNCHER, LAUNCHER + ROOM)).imported
+    assert one.draft.values["scratch"] == {"size": "10Gi", "medium": "disk", "path": "/room"}
 
 
 # Pools with GPUs of AMD, resource of the source -> gpu.model of the spec, and the question.
