@@ -50,9 +50,9 @@ class ImportTarget:
     workspace: Workspace
     team: str
     answers: ImportAnswers = ImportAnswers()
-    images: dict[tuple[str, str, str], tuple[str, str]] = field(
+    images: dict[tuple[str, str, str], tuple[str, str, str]] = field(
         default_factory=dict
-    )  # name and framework, once given
+    )  # name, framework and folder of the SSH keys, once given
 
     @property
     def of_team(self) -> Team:

@@ -153,7 +153,7 @@ def _is_fact_same_after_import(draft: SpecDraft, theirs: Fact, ours: Fact) -> bo
         places |= {
             apply_mirrors(place, one) for place in tuple(places) for one in draft.home.clusters.values()
         }
-        return ours_at in {place.lower() for place in places} or bool(draft.home.answers.image)
+        return ours_at in places or bool(draft.home.answers.image)
     if theirs.what == "/dev/shm":
         return ours.value == "emptyDir Memory" and theirs.value.startswith(("emptyDir", "hostPath"))
     return theirs.value == ours.value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Any
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod
+from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.resolve.image import apply_mirrors, is_image_registry_trusted
 from gangplan.spec.catalog import Image
 from gangplan.workspace import CATALOG
@@ -21,6 +23,8 @@ NO_DIGEST = "sha256:" + "0" * 64
 _VERSIONS = {"OpenMPI": "4.1.8", "IntelMPI": "2021.13", "MPICH": "4.3.2"}
 _FROM_TAG = re.compile(r"(?:openmpi|ompi|open-mpi|impi|intelmpi|mpich)[-_v]?([0-9]+(?:\.[0-9]+){1,2})")
 _DEFAULT_USER = 1000
+_KEYS_ROW = "folder of the SSH keys"
+_KEYS: str = Image.model_fields["ssh"].default.keys
 
 
 def split_source_image_reference(image: str) -> tuple[str, str, str]:
@@ -46,6 +50,7 @@ def map_imported_image_to_catalog(
         draft.put("image", draft.home.answers.image)
         if node is not None:
             node.dropped("--image names another one")
+        _account_for_keys_of_known_image(draft, draft.home.answers.image, framework)
         return
     if not image:
         place = node or draft.work.account.root()
@@ -53,15 +58,15 @@ def map_imported_image_to_catalog(
         return
     parts = split_source_image_reference(image)
     name = _find_catalog_entry_of_image(draft, *parts)
-    if name is None:
-        if parts not in draft.home.images:
-            draft.home.images[parts] = (
-                _suggest_catalog_entry_for_image(draft, parts, node, pod, framework),
-                framework,
-            )
-        name, as_listed = draft.home.images[parts]
+    if name is not None or parts in draft.home.images:
+        as_listed = framework
+        if name is None:
+            name, as_listed, _ = draft.home.images[parts]
         if as_listed != framework:
             draft.put("framework", framework)
+        _account_for_keys_of_known_image(draft, name, framework)
+    else:
+        name = _suggest_catalog_entry_for_image(draft, parts, node, pod, framework)
     draft.put("image", name, node)
 
 
@@ -69,14 +74,9 @@ def find_catalog_name_of_image(draft: SpecDraft, image: str, node: SourceNode) -
     """Return the catalog's name of an image that does not train; without an entry, suggest one."""
     parts = split_source_image_reference(image)
     name = _find_catalog_entry_of_image(draft, *parts)
-    if name is None:
-        if parts not in draft.home.images:
-            draft.home.images[parts] = (
-                _suggest_catalog_entry_for_image(draft, parts, node, None, "plain"),
-                "plain",
-            )
+    if name is None and parts in draft.home.images:
         name = draft.home.images[parts][0]
-    return name
+    return name or _suggest_catalog_entry_for_image(draft, parts, node, None, "plain")
 
 
 def _find_catalog_entry_of_image(draft: SpecDraft, repository: str, tag: str, digest: str) -> str | None:
@@ -108,7 +108,7 @@ def _suggest_catalog_entry_for_image(
     plain = repository.removeprefix(f"{_DOCKER}/").removeprefix(f"{_LIBRARY}/")
     keys = [f"{base}:{tag}" if tag else base for base in (repository, plain)] + [repository, plain]
     digest = digest or next((answered[key] for key in keys if key in answered), "")
-    taken = {name for name, _ in draft.home.images.values()}
+    taken = {name for name, _, _ in draft.home.images.values()}
     if draft.home.workspace.catalog is not None:
         taken |= set(draft.home.workspace.catalog.images)
     name = _choose_catalog_image_name(repository, tag, taken)
@@ -117,12 +117,19 @@ def _suggest_catalog_entry_for_image(
         entry["tag"] = tag
     entry["digest"] = digest or NO_DIGEST
     entry["framework"] = framework
-    if framework in ("mpi", "horovod", "deepspeed"):
+    if framework in MPI_FRAMEWORKS:
         entry["mpi"] = _guess_mpi_of_imported_image(draft, tag, node)
     if pod is not None:
         _map_source_image_user_and_ssh(draft, entry, pod)
+    draft.home.images[parts] = (name, framework, entry.get("ssh", {}).get("keys", _KEYS))
     draft.suggest(CATALOG, ("images", name), entry, f"the image {repository}{':' + tag if tag else ''}", node)
     place = node or draft.work.account.root()
+    if repository != entry["repository"]:
+        draft.wonder(
+            place,
+            f"{repository} is not a valid name: repositories are in lower case",
+            f"Correct images.{name}.repository in {CATALOG}, which has {entry['repository']}.",
+        )
     if not digest:
         shown = f"{repository}:{tag}" if tag else repository
         draft.wonder(
@@ -181,16 +188,16 @@ def _map_source_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod:
         entry["user"] = {"uid": _DEFAULT_USER, "gid": gid}
     node = draft.work.ssh_keys
     if entry.get("mpi") and node is not None and node.text():
-        keys, default = node.text(), Image.model_fields["ssh"].default.keys
-        ssh = {"keys": keys} if keys != default else {}
+        keys = node.text()
+        ssh = {"keys": keys} if keys != _KEYS else {}
         if keys.startswith("/root"):
             why = f"the user of a run cannot read {keys}, and the image looks for its keys there"
             draft.wonder(
                 node,
                 why,
-                f"Rebuild the image with an SSH server that reads {default} (docs/containerfiles.md).",
+                f"Rebuild the image with an SSH server that reads {_KEYS} (docs/containerfiles.md).",
             )
-            draft.miss("image", "folder of the SSH keys", keys, default, why)
+            draft.miss("image", _KEYS_ROW, keys, _KEYS, why)
             ssh = {}
         words = list(pod.main.command)
         if "-f" in words[:-1] and words[0].endswith("sshd"):
@@ -199,6 +206,24 @@ def _map_source_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod:
                 ssh["config"] = config
         if ssh:
             entry["ssh"] = ssh
+
+
+def _account_for_keys_of_known_image(draft: SpecDraft, name: str, framework: str) -> None:
+    """Account for the folder of the SSH keys where the image has another one, and was not suggested for it."""
+    node, catalog = draft.work.ssh_keys, draft.home.workspace.catalog
+    if node is None or framework not in MPI_FRAMEWORKS:
+        return
+    entry = catalog.images.get(name) if catalog else None
+    suggested = (keys for other, _, keys in draft.home.images.values() if other == name)
+    keys = entry.ssh.keys if entry else next(suggested, _KEYS)
+    if posixpath.normpath(node.text()) == posixpath.normpath(keys):
+        return
+    why = f"the image {name} has its keys in {keys}"
+    if draft.home.answers.image:
+        node.dropped(why)
+    else:
+        draft.ask(node, why, f"Correct images.{name}.ssh.keys in {CATALOG} if the source is right.")
+    draft.miss("image", _KEYS_ROW, node.text(), keys, why)
 
 
 def _get_source_security_context_field(pod: SourcePod, name: str) -> SourceNode | None:

@@ -71,6 +71,13 @@ UNMET = {
         "the launcher of a run has no scratch space",
         ("/room", "ephemeral", None),
     ),
+    "an image that no registry can have": (
+        "jobset",
+        SAND,
+        ("registry.example.com/sea/sand:1", "registry.example.com/Sea/sand:1"),
+        "registry.example.com/Sea/sand is not a valid name: repositories are in lower case",
+        ("image", "registry.example.com/Sea/sand:1", f"registry.example.com/sea/sand@sha256:{'0' * 64}"),
+    ),
     "an unknown machine type": (
         "sagemaker",
         SAGEMAKER,
@@ -164,6 +171,36 @@ def test_a_launcher_that_trains_has_scratch(tmp_path: Path) -> None:
     source = MPIJOB.replace("  slotsPerWorker", "  runLauncherAsWorker: true\n  slotsPerWorker")
     (one,) = imported(tmp_path, "mpijob", source.replace(LAUNCHER, LAUNCHER + ROOM)).imported
     assert one.draft.values["scratch"] == {"size": "10Gi", "medium": "disk", "path": "/room"}
+
+
+# The flag and the folder of keys in the source -> the rows about it.
+KEYS = {
+    "of another image": ("openmpi", "/home/other/.ssh", [("/home/other/.ssh", "/home/mpiuser/.ssh")]),
+    "of root, with another image": ("openmpi", "/root/.ssh", [("/root/.ssh", "/home/mpiuser/.ssh")]),
+    "as in another image": ("openmpi", "/home/mpiuser/.ssh/", []),
+    "of the image": ("", "/home/other/.ssh", []),
+}
+
+
+@pytest.mark.parametrize("case", KEYS)
+def test_the_image_says_where_its_keys_are(case: str, tmp_path: Path) -> None:
+    image, folder, rows = KEYS[case]
+    source = MPIJOB.replace("/home/mpiuser/.ssh\n", f"{folder}\n")
+    (one,) = imported(tmp_path, "mpijob", source, image=image).imported
+    what = "folder of the SSH keys"
+    assert [(row.source, row.run) for row in one.runs["lab"].differences if row.what == what] == rows
+
+
+def test_the_first_source_says_where_the_keys_of_an_image_are(tmp_path: Path) -> None:
+    """Of two sources with one image and several folders, the second is asked about."""
+    second = MPIJOB.replace("name: heat\n", "name: cold\n").replace(
+        "/home/mpiuser/.ssh\n", "/home/other/.ssh\n"
+    )
+    first, other = imported(tmp_path, "mpijob", f"{MPIJOB}---\n{second}").imported
+    assert not [one for one in first.draft.questions if "keys" in one.message]
+    assert [one.message for one in other.draft.questions if "keys" in one.message] == [
+        "spec.sshAuthMountPath: the image heat has its keys in /home/mpiuser/.ssh"
+    ]
 
 
 # Pools with GPUs of AMD, resource of the source -> gpu.model of the spec, and the question.
