@@ -21,11 +21,13 @@ from gangplan.source import load_objects
 from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import world
-from tests.imports.sources import JOBSET, TRAINJOB
+from tests.imports.sources import JOBSET, MPIJOB, TRAINJOB
 from tests.lab import fixtures
 from tests.lab.client import poll
 from tests.lab.lab import Lab
-from tests.wild.lab import Pair, compare
+from tests.lab.stages import Plot, Story
+from tests.wild.differences import Pair, compare
+from tests.wild.makers import maker_of
 from tests.workspaces import STOCK, write
 
 pytestmark = pytest.mark.e2e
@@ -68,8 +70,8 @@ BEES = (
     .replace("  suspend: true\n", "")
     .replace(TRAINJOB[TRAINJOB.index("  - manager: kueue") : TRAINJOB.index("---")], "")
 )
-CASES = {"jobset": (TIDE, PLAIN), "trainjob": (BEES,)}
-PODS = {"tide": 4, "sand": 3, "bees": 3}
+CASES = {"jobset": (TIDE, PLAIN), "trainjob": (BEES,), "mpijob": (MPIJOB,)}
+PODS = {"tide": 4, "sand": 3, "bees": 3, "heat": 5}
 
 
 def claims_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -115,6 +117,7 @@ def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> N
     result = preview_render(Request(tmp_path / "workspace", engine="serial"))
     texts = result.texts
     with Lab(profile) as lab:
+        lab.tell(Story(Plot.RUN, namespace=None, run=None))  # all pods are there at one time
         lab.add_nodes(world.nodes(spec))
         for path in sorted(texts, key=lambda one: ("platform/" not in one, "tenants/" not in one, one)):
             for body in load_objects(texts[path]):
@@ -131,34 +134,25 @@ def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> N
             return list(lab.client.list("Pod", namespace, f"{label}={value}"))
 
         for one in runs:
-            name = one.draft.work.name
-            job = one.draft.name
+            name, job = one.draft.work.name, one.draft.name
+            source = next(body for body in bodies if body["metadata"]["name"] == name)
+            maker = maker_of(source["kind"])
 
-            def there(name: str = name, job: str = job) -> bool:
-                ours, theirs = (
-                    pods("nlp", "gangplan.dev/job", job),
-                    pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name),
-                )
-                return len(ours) == len(theirs) == PODS[name]
+            def found(
+                name: str = name, job: str = job, label: str = maker.label
+            ) -> list[list[dict[str, Any]]]:
+                return [pods(THEIRS, label, name), pods("nlp", "gangplan.dev/job", job)]
 
-            def state(name: str = name, job: str = job) -> str:
-                ours, theirs = (
-                    pods("nlp", "gangplan.dev/job", job),
-                    pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name),
-                )
-                found = [
+            def state(name: str = name) -> str:
+                theirs, ours = found()
+                said = [
                     body.get("status")
                     for body in lab.client.list("TrainJob")
                     if name in body["metadata"]["name"]
                 ]
-                return f"{name}: {len(ours)} pods of the run, {len(theirs)} of the source; {found}"
+                return f"{name}: {len(ours)} pods of the run, {len(theirs)} of the source; {said}"
 
-            poll(there, 60, state)
+            poll(lambda count=PODS[name]: [len(some) for some in found()] == [count, count], 60, state)
             pair = Pair(name, one.draft.file)
-            compare(
-                pair,
-                one,
-                pods(THEIRS, "jobset.sigs.k8s.io/jobset-name", name),
-                pods("nlp", "gangplan.dev/job", job),
-            )
+            compare(pair, one, source, *found())
             assert not pair.silent, (name, pair.silent)

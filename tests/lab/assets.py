@@ -49,6 +49,7 @@ def manifests(program: Program, module: Path, kustomize: Path) -> list[Object]:
         "kueue": lambda: _built(module / "config", "default", kustomize),
         "trainer": lambda: _built(module / "manifests", "overlays/manager", kustomize),
         "mpi-operator": lambda: _files(module / "manifests/base", "kubeflow.org_mpijobs.yaml"),
+        "training-operator": lambda: _files(module / "manifests/base/crds", "kubeflow.org_[!m]*.yaml"),
         "kwok": lambda: _files(module / "kustomize", *KWOK_FILES),
         "argocd": lambda: _files(module / "manifests/crds", "*-crd.yaml"),
         "katib-check": lambda: _files(module / "manifests/v1beta1/components/crd", "experiment.yaml"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import assets, build
+from . import assets, build, programs
 from .programs import KUEUE_METRICS_CERTS
 from .site import Site
 
@@ -80,6 +80,15 @@ def mpi_operator(site: Site, port: int) -> list[str]:
     """Return the command of the MPI operator, which has no webhook and no configuration file."""
     return [
         str(site.executable("mpi-operator")),
+        f"--kubeconfig={site.kubeconfig}",
+        f"--health=127.0.0.1:{port}",
+    ]
+
+
+def training_operator(site: Site, port: int) -> list[str]:
+    """Return the command of the training operator, which has no webhook and no configuration file."""
+    return [
+        str(build.executable(programs.TRAINING_OPERATOR)),
         f"--kubeconfig={site.kubeconfig}",
         f"--health=127.0.0.1:{port}",
     ]

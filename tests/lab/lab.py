@@ -15,7 +15,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from . import addons, build, client, controllers, install, logs, nodes, plane, probes, profiles, stages
+from . import (
+    addons,
+    build,
+    client,
+    controllers,
+    install,
+    logs,
+    nodes,
+    plane,
+    probes,
+    profiles,
+    programs,
+    stages,
+)
 from . import stories as told
 from .client import Client, Object
 from .controllers import Manager
@@ -262,6 +275,16 @@ class Lab:
         names = nodes.create(self.client, descriptions)
         self._until(lambda: nodes.usable(self.client, names), "all nodes are ready")
         return names
+
+    def add_training_operator(self) -> None:
+        """Start the training operator, which no profile has, with its kinds except MPIJob."""
+        text = (build.home(programs.TRAINING_OPERATOR) / "manifests.json").read_text()
+        definitions = install.kinds(json.loads(text), install.CRD)
+        install.create(self.client, definitions)
+        self._until(lambda: install.served(self.client, definitions), "all kinds are served")
+        health = self.site.ports.take()
+        self.run("training-operator", controllers.training_operator(self.site, health))
+        self._until(partial(_healthy, health), "the training operator is ready")
 
     def tell(self, *stories: Story, instead_of: Iterable[Story] = ()) -> None:
         """Decide what happens to some pods from now on, in place of `instead_of`."""

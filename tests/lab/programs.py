@@ -121,6 +121,12 @@ def mpi_operator(version: str) -> Program:
     return Program("mpi-operator", version, module, None, ("mpi-operator",))
 
 
+def training_operator(version: str) -> Program:
+    """Return the controllers of the training operator, in a command of ours without its webhooks."""
+    module = "github.com/kubeflow/training-operator"
+    return Program("training-operator", version, module, None, ("training-operator",))
+
+
 def kwok(version: str) -> Program:
     """Return KWOK, which simulates the nodes and their pods."""
     module = "sigs.k8s.io/kwok"
@@ -218,6 +224,7 @@ CODEOWNERS = codeowners("1.2.1")
 TEKTON_CHECK = tekton_check("1.9.0")
 FLUX_CHECK = flux_check("1.9.4")
 KATIB_CHECK = katib_check("0.19.0")
+TRAINING_OPERATOR = training_operator("1.9.3")
 FLUX = (source_controller("1.9.2"), kustomize_controller("1.9.4"))
 
 CATALOG: tuple[Program, ...] = (
@@ -247,5 +254,6 @@ CATALOG: tuple[Program, ...] = (
     TEKTON_CHECK,
     FLUX_CHECK,
     KATIB_CHECK,
+    TRAINING_OPERATOR,
     *FLUX,
 )

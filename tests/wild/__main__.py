@@ -32,7 +32,7 @@ def main() -> None:
     flags.add_argument(
         "--lab",
         action="store_true",
-        help="compare the pods of each JobSet and TrainJob with those of its run",
+        help="compare the pods of each job of an operator with those of its run",
     )
     options = flags.parse_args()
     with tempfile.TemporaryDirectory() as room:

@@ -16,6 +16,7 @@ _OBJECTS = {
     "trainjob": re.compile(r"^ {0,2}(?:- )?kind: *[\"']?TrainJob\b", re.MULTILINE),
     "jobset": re.compile(r"^ {0,2}(?:- )?kind: *[\"']?JobSet\b", re.MULTILINE),
     "volcano": re.compile(r"^apiVersion: *[\"']?batch\.volcano\.sh/[\s\S]{0,40}^kind: *Job\b", re.MULTILINE),
+    "tfjob": re.compile(r"^ {0,2}(?:- )?kind: *[\"']?TFJob\b", re.MULTILINE),
     "xgboostjob": re.compile(r"^kind: *XGBoostJob\b", re.MULTILINE),
     "paddlejob": re.compile(r"^kind: *PaddleJob\b", re.MULTILINE),
     "jaxjob": re.compile(r"^kind: *JAXJob\b", re.MULTILINE),

@@ -9,11 +9,9 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gangplan.imports.account import LeafOutcome
 from gangplan.imports.batch import Batch, ImportedSource
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
@@ -24,20 +22,15 @@ from tests.e2e import world
 from tests.lab import addons
 from tests.lab.client import PATIENCE, ApiError, TooLateError
 from tests.lab.lab import Lab
-from tests.wild.podfacts import describe_placement, describe_pod, order_of
+from tests.wild.differences import EXCLUSIVE, Pair, compare
+from tests.wild.makers import JOBSET, OPERATED, Maker, maker_of
 from tests.wild.trial import CLUSTER
 
 Object = dict[str, Any]
-ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
-_OF_JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _OF_RUN = "gangplan.dev/job"
-_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _UNKNOWN = "field not declared in schema"
-_SERVER = "/usr/sbin/sshd"
-# Facts that have another name in a pod.
-_FIELDS = {"workdir": "workingDir", "grace": "terminationGracePeriodSeconds", "program": "command"}
 _KUEUE = "kueue.x-k8s.io/"
-KINDS = ("jobset", "trainjob")
+KINDS = ("jobset", "trainjob", *(kind.lower() for kind in OPERATED))
 # Every pod is bound to one of these nodes, whatever it asks for: the lab has none of the sources' machines.
 _COUNT = 4
 NODES = ({"name": "any", "count": _COUNT, "allocatable": {"pods": "1000"}},)
@@ -50,29 +43,6 @@ _RUNTIMES = (
     "h1:Je+e7zvTLzB4qW09J1fB7pZrqvPtWuGng2NqdN5p5QU=",
 )
 _RUNTIME_FILES = ("torch", "jax", "deepspeed", "xgboost", "mlx")
-
-
-@dataclass
-class Pair:
-    """A source and its run: the differences that the report names, by what, and those that it does not."""
-
-    name: str
-    spec: str
-    pods: int = 0
-    refused: str = ""
-    stuck: str = ""
-    added: dict[str, str] = field(default_factory=dict)
-    named: dict[str, str] = field(default_factory=dict)
-    silent: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def state(self) -> str:
-        """Return the result in a word."""
-        if self.refused:
-            return "refused"
-        if self.stuck:
-            return "stuck"
-        return "silent" if self.silent else "named" if self.named else "equal"
 
 
 class Stage:
@@ -114,7 +84,7 @@ class Stage:
             _until(lambda: self.client.find("TrainJob", run.name, home) is None)  # of an equal source
             for body in bodies:
                 self.client.apply_patiently(body)
-            self._judge(pair, one, (place, job["metadata"]["name"]), (home, run.name))
+            self._judge(pair, one, job, (home, run.name))
         self.client.delete("Namespace", place)
         if not pair.refused:
             self.client.delete("TrainJob", run.name, home)
@@ -124,7 +94,7 @@ class Stage:
         for body in (*_surroundings(source, place), *source):
             if body["kind"] not in ("PriorityClass", "ClusterTrainingRuntime", "RuntimeClass"):
                 body["metadata"]["namespace"] = place
-            keys = list(_values(body, _EXCLUSIVE))
+            keys = list(_values(body, EXCLUSIVE))
             for number in range(_COUNT) if keys else ():
                 labels = dict.fromkeys(keys, f"any-{number}")
                 self.client.patch("Node", f"any-{number}", {"metadata": {"labels": labels}})
@@ -142,15 +112,18 @@ class Stage:
                         raise
                     time.sleep(0.5)
 
-    def _judge(self, pair: Pair, one: ImportedSource, theirs: tuple[str, str], ours: tuple[str, str]) -> None:
+    def _judge(self, pair: Pair, one: ImportedSource, job: Object, ours: tuple[str, str]) -> None:
+        """Wait for the pods of a job, in its namespace, and of a run, and compare them."""
         seen: list[dict[tuple[Any, ...], Object]] = [{}, {}]
         wanted = [0, 0]
+        theirs = (job["metadata"]["namespace"], job["metadata"]["name"])
+        makers = (maker_of(job["kind"]), JOBSET)
 
         def are_there() -> bool:
-            for number, (place, name) in enumerate((theirs, ours)):
-                jobset = self.client.find("JobSet", name, place)
-                wanted[number] = _pods_of(jobset) if jobset else 0
-                self._gather(place, name, seen[number])
+            for number, (maker, (place, name)) in enumerate(zip(makers, (theirs, ours), strict=True)):
+                owner = self.client.find(maker.owner or job["kind"], name, place)
+                wanted[number] = maker.count(owner) if owner else 0
+                self._gather(maker, place, name, seen[number])
             return all(count and len(some) >= count for count, some in zip(wanted, seen, strict=True))
 
         if not _until(are_there):
@@ -161,12 +134,12 @@ class Stage:
             pair.stuck = "; ".join([*missing, *self._events(theirs[0]), *self._events(ours[0])])
             return
         pair.pods = len(seen[0])
-        compare(pair, one, *(list(some.values()) for some in seen))
+        compare(pair, one, job, *(list(some.values()) for some in seen))
 
-    def _gather(self, place: str, jobset: str, seen: dict[tuple[Any, ...], Object]) -> None:
+    def _gather(self, maker: Maker, place: str, job: str, seen: dict[tuple[Any, ...], Object]) -> None:
         """Keep each pod as it first was, and give it a node."""
-        for pod in self.client.list("Pod", place, f"{_OF_JOBSET}={jobset}"):
-            key = (pod["metadata"]["labels"][ROLE], *order_of(pod))
+        for pod in self.client.list("Pod", place, f"{maker.label}={job}"):
+            key = (maker.role(pod), *maker.place(pod))
             seen.setdefault(key, pod)
             if "nodeName" not in pod["spec"] and not pod["spec"].get("schedulingGates"):
                 self._bind(pod, len(seen))
@@ -199,16 +172,6 @@ def _until(holds: Callable[[], bool]) -> bool:
     return True
 
 
-def _pods_of(jobset: Object) -> int:
-    """Return how many pods a JobSet has at one time."""
-    total = 0
-    for one in jobset["spec"]["replicatedJobs"]:
-        spec = one["template"]["spec"]
-        at_once = spec.get("parallelism", 1)
-        total += one.get("replicas", 1) * min(at_once, spec.get("completions", at_once))
-    return total
-
-
 def _source_of(one: ImportedSource) -> Iterator[Object]:
     """Yield a source's runtime, if it has one, and the source; nothing holds it back."""
     accounts = [
@@ -222,8 +185,9 @@ def _source_of(one: ImportedSource) -> Iterator[Object]:
         for part in ("labels", "annotations"):
             found = body["metadata"].get(part) or {}
             body["metadata"][part] = {key: value for key, value in found.items() if _KUEUE not in key}
-        spec.pop("suspend", None)
-        spec.pop("managedBy", None)
+        for part in (spec, spec.get("runPolicy") or {}):
+            part.pop("suspend", None)
+            part.pop("managedBy", None)
         yield body
 
 
@@ -241,7 +205,8 @@ def _values(body: Any, key: str) -> Iterator[Any]:
 
 def _surroundings(source: Iterable[Object], place: str) -> Iterator[Object]:
     """Yield what the pods of a source name and a cluster of its own would have."""
-    names = {name for body in source for name in _values(body, "serviceAccountName") if name}
+    accounts = ("serviceAccountName", "serviceAccount")
+    names = {name for body in source for key in accounts for name in _values(body, key) if name}
     for name in sorted(names):
         yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": place}}
     for name in sorted({name for body in source for name in _values(body, "runtimeClassName") if name}):
@@ -259,111 +224,3 @@ def _surroundings(source: Iterable[Object], place: str) -> Iterator[Object]:
             "metadata": {"name": name},
             "value": 0,
         }
-
-
-def compare(pair: Pair, one: ImportedSource, theirs: list[Object], ours: list[Object]) -> None:
-    """Compare pods in order, role by role, and sort the differences."""
-    rows = {row.what: row for row in one.runs["lab"].rows if not row.is_same}
-    entries = one.draft.work.entries()
-    roles = dict(_roles_of(one, theirs))
-    sides = []
-    for some, named in ((theirs, roles), (ours, {})):
-        groups: dict[str, list[Object]] = {}
-        for pod in some:
-            of = pod["metadata"]["labels"][ROLE]
-            groups.setdefault(named.get(of, of), []).append(pod)
-        order = list(roles)
-        for each in groups.values():
-            each.sort(key=lambda pod: (_place(order, pod), order_of(pod)))
-        sides.append(groups)
-
-    answers = one.draft.home.answers
-    given = {"image": answers.image, "program": answers.command}
-    starter = next((ask.message for ask in one.draft.questions if "Flux starts the ranks" in ask.message), "")
-
-    def differs(key: str, here: str | None, there: str | None, *parts: str, is_moved: bool = False) -> None:
-        text, word = f"{here!r} -> {there!r}", key.rpartition(" ")[2]
-        is_launch = key.startswith(("/", "container ", "program", "launcher", "worker"))
-        if answer := given.get(word):
-            pair.named.setdefault(key, f"{text} (the answer {answer})")
-        elif starter and is_launch:
-            pair.named.setdefault(key, f"{text} (asked: {starter})")
-        elif here is None and (key in rows or key.startswith("container ")):  # they have what the program has
-            pair.added.setdefault(key, text)
-        elif key in rows:
-            pair.named.setdefault(key, f"{text} (row)")
-        elif entry := next((one for one in entries if parts and _is_about(one, parts, is_moved)), None):
-            pair.named.setdefault(key, f"{text} ({entry.state}: {entry.to or entry.why})")
-        else:
-            pair.silent.setdefault(key, text)
-
-    steps = {str(step.get("name")) for step in one.draft.values.get("steps", ())}
-    for role in dict.fromkeys([*sides[0], *sides[1]]):
-        here, there = sides[0].get(role, []), sides[1].get(role, [])
-        if len(here) != len(there):
-            differs({"node": "worker"}.get(role, role), f"{len(here)} pods", f"{len(there)} pods")
-        title = {"node": "worker", **{one: f"step {one}" for one in steps}}.get(role, role)
-        for source, run in zip(here, there, strict=False):
-            _compare_pods(differs, source, run, title)
-
-
-def _place(order: list[str], pod: Object) -> int:
-    name = pod["metadata"]["labels"][ROLE]
-    return order.index(name) if name in order else len(order)
-
-
-def _is_about(entry: LeafOutcome, parts: tuple[str, ...], is_moved: bool) -> bool:
-    """Return whether an entry of the account says what became of a field; `is_moved`: also as another one."""
-    steps = [*map(str, entry.path), str(entry.value)]
-    return (is_moved or entry.state != "mapped") and all(part in steps for part in parts)
-
-
-def _compare_pods(differs: Callable[..., None], source: Object, run: Object, role: str) -> None:
-    theirs, ours = describe_pod(source, role), describe_pod(run, role)
-    if role == "worker" and _SERVER in ours["program"]:
-        theirs["program"] = ours["program"]  # the launcher has it
-    for key in sorted({*theirs, *ours}):
-        is_longer = key == "grace" and int(ours[key]) >= int(theirs[key])
-        if theirs.get(key) != ours.get(key) and not is_longer:  # pods have somewhat more than ranks
-            field = key.rpartition(" ")[2]
-            parts = (_FIELDS.get(field, field),) if key in _FIELDS or key.startswith("container ") else ()
-            parts += (_list_of(source, key.split(" ")[1]),) if key.startswith("container ") else ()
-            differs(key, theirs.get(key), ours.get(key), *parts, is_moved=len(key.split(" ")) == 2)
-    theirs, ours = describe_placement(source), describe_placement(run)
-    domain = source["metadata"].get("annotations", {}).get(_EXCLUSIVE)
-    for key, value in theirs.items():
-        if ours.get(key) != value:
-            is_of_jobset = domain and (key == f"nodeSelector {domain}" or f'"{domain}"' in value)
-            parts = (_EXCLUSIVE,) if is_of_jobset else tuple(key.split(" "))
-            differs(key, value, ours.get(key), *parts, is_moved=True)
-
-
-def _list_of(pod: Object, container: str) -> str:
-    """Return the field of a pod that has a container."""
-    inits = [one["name"] for one in pod["spec"].get("initContainers", ())]
-    return "initContainers" if container in inits else "containers"
-
-
-def _roles_of(one: ImportedSource, pods: list[Object]) -> Iterator[tuple[str, str]]:
-    """Yield each replicated job of a source and its name in the run, in the order of ranks."""
-    work = one.draft.work
-    for step, entry in zip(work.before, one.draft.values.get("steps", ()), strict=False):
-        yield step.name, str(entry.get("name", step.name))
-    if work.kind == "TrainJob":
-        names = {pod["metadata"]["labels"][ROLE]: 0 for pod in pods}
-        known = {"launcher", *(step.name for step in work.before)}
-        yield from (
-            (name, name if name == "launcher" else "node")
-            for name in names
-            if name not in known - {"launcher"}
-        )
-        return
-    own = one.draft.values.get("roles", {})
-    jobs = [str(job["name"]) for job in work.account.root().value["spec"]["replicatedJobs"]]
-    for role in (*work.roles, *work.aside):
-        path = role.pod.node.path
-        name = jobs[int(path[2])]
-        if role in work.aside:  # a name that runs have already gets an ending
-            yield name, next((new for new in own if new in (role.name, f"{role.name}-pods")), role.name)
-        else:
-            yield name, "launcher" if role is work.launcher else "node"

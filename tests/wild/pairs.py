@@ -9,20 +9,22 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from tests.lab import build, profiles
+from tests.lab import build, profiles, programs
 from tests.lab.lab import Lab
 from tests.wild.corpus import Source
-from tests.wild.lab import FLAT, KINDS, NODES, Pair, Stage
+from tests.wild.differences import Pair
+from tests.wild.lab import FLAT, KINDS, NODES, Stage
 from tests.wild.trial import tried
 
 
 def run_on_lab(every: Sequence[Source], room: str, into: Path | None) -> int:
     """Compare the pods of sources and runs, print what the reports do not name; return 1 if there is any."""
     profile = profiles.find(profiles.DEFAULT)
-    build.ensure(profile.programs)
+    build.ensure((*profile.programs, programs.TRAINING_OPERATOR))
     some = [one for one in every if one.kind in KINDS]
     states: Counter[str] = Counter()
     with Lab(profile, nodes=NODES) as lab:
+        lab.add_training_operator()
         stage = Stage(lab)
         for source in some:
             before = len(stage.pairs)

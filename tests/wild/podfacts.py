@@ -18,6 +18,9 @@ Object = Mapping[str, Any]
 # Variables and files that the controllers of both sides set, each its own.
 _OF_CONTROLLERS = ("PET_", "JOB_COMPLETION_INDEX", "OMPI_MCA_")
 _OF_SERVER = "/var/run/secrets/kubernetes.io/serviceaccount"
+# Volumes of the hosts that ranks start on (Trainer 2.3, mpi-operator 0.8), and those of the keys for them.
+_HOSTS = ("mpi-hostfile", "mpi-job-config")
+_KEYS = ("mpi-ssh-auth", "ssh-auth")
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _JOB = "jobset.sigs.k8s.io/job-index"
 _READ_ONLY = ("configMap", "secret", "projected", "downwardAPI")  # always, since Kubernetes 1.9.6
@@ -27,6 +30,15 @@ _PLAIN = (
     "serviceAccountName", "priorityClassName", "schedulerName", "hostNetwork", "hostPID", "hostIPC",
     "shareProcessNamespace", "runtimeClassName", "dnsPolicy", "activeDeadlineSeconds", "securityContext",
     "topologySpreadConstraints", "affinity", "resourceClaims", "imagePullSecrets", "hostAliases",
+)  # fmt: skip
+# Fields of the container that trains, likewise.
+_OF_CONTAINER = (
+    "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "volumeDevices", "resizePolicy", "tty",
+)  # fmt: skip
+# Labels and annotations that controllers write.
+_WRITTEN = (
+    "jobset.sigs.k8s.io/", "batch.kubernetes.io/", "training.kubeflow.org/", "trainer.kubeflow.org/",
+    "kueue.x-k8s.io/", "controller-uid", "job-name",
 )  # fmt: skip
 # What the server fills in.
 _USUAL = ("default", "default-scheduler", "ClusterFirst")
@@ -60,6 +72,13 @@ def describe_placement(pod: Object) -> dict[str, str]:
     for name in _PLAIN:
         if spec.get(name) not in (None, {}, *_USUAL):
             found[name] = json.dumps(spec[name], sort_keys=True)
+    box, meta = spec["containers"][0], pod["metadata"]
+    found |= {name: json.dumps(box[name], sort_keys=True) for name in _OF_CONTAINER if box.get(name)}
+    for name, value in (box.get("securityContext") or {}).items():
+        found[f"securityContext {name}"] = json.dumps(value, sort_keys=True)
+    for part in ("labels", "annotations"):
+        stated = {key: value for key, value in meta.get(part, {}).items() if not key.startswith(_WRITTEN)}
+        found |= {f"{part} {key}": value for key, value in stated.items()}
     return found
 
 
@@ -79,7 +98,7 @@ def _words_of(box: Object) -> tuple[str, ...]:
     """Return the command that the user knows, as the kubelet starts it, without the run's own shell."""
     command = list(box.get("command", ()))
     passes_signals = render_script_text("launch/beside.sh.j2", {}).rstrip("\n")
-    if command[:2] == ["/bin/sh", "-c"] and command[2].rstrip("\n") == passes_signals:
+    if command[:2] == ["/bin/sh", "-c"] and "".join(command[2:3]).rstrip("\n") == passes_signals:
         command = command[4:]  # of a step or a sidecar, after its name
     elif is_gangplan_launch_command(command):
         command = []
@@ -123,7 +142,9 @@ def _mounts(box: Object, spec: Object) -> dict[str, str]:
     found = {}
     for mount in box.get("volumeMounts", ()):
         path = mount["mountPath"].rstrip("/") or "/"
-        if path not in (_OF_SERVER, SCRIPTS_FOLDER):
+        if mount["name"] in _KEYS:
+            found["folder of the SSH keys"] = path
+        elif path not in (_OF_SERVER, SCRIPTS_FOLDER) and mount["name"] not in _HOSTS:
             found[path] = " ".join(_words_of_mount(mount, volumes.get(mount["name"], {})))
     return found
 
