@@ -100,7 +100,7 @@ def _compare_source_fact_with_run(
 ) -> ComparedFact:
     theirs, ours = source.facts.get(key), run.facts.get(key)
     is_same = theirs is not None and ours is not None and _is_fact_same_after_import(draft, theirs, ours)
-    if theirs is not None and ours is None and run.is_privileged and key[1].startswith("capability "):
+    if theirs is not None and ours is None and run.privileged and key[1].startswith("capability "):
         return ComparedFact(*key, theirs.value, "privileged", True)
     why = "" if is_same or theirs is None else _explain_fact_difference(draft, theirs)
     return ComparedFact(*key, theirs.value if theirs else None, ours.value if ours else None, is_same, why)
@@ -121,8 +121,12 @@ def _compare_facts_by_role(
         ours = there.get((role, fact.what))
         if theirs.what in known or (ours is not None and _is_fact_same_after_import(draft, theirs, ours)):
             continue
+        if role in run.privileged and theirs.what.startswith("capability "):
+            continue
         what = f"{theirs.what} of a {role}"
         why = _explain_fact_difference(draft, theirs)
+        if theirs.area in ("access", "network") and role == "launcher":
+            why = why or "a fabric is for workers; the launcher only starts them"
         yield ComparedFact(theirs.area, what, theirs.value, ours.value if ours else None, False, why)
 
 

@@ -37,13 +37,14 @@ class Fact:
 
 @dataclass(slots=True)
 class JobShape:
-    """All facts of one job, by area and what they are about; a privileged pod has every capability.
+    """All facts of one job, by area and what they are about.
 
-    `by_role` are variables and mounts of the launcher and of workers, each with its role.
+    `by_role` are variables, mounts and access of the launcher and of workers, each with its role. Pods of the
+    roles in `privileged` have every capability.
     """
 
     facts: dict[tuple[str, str], Fact] = field(default_factory=dict)
-    is_privileged: bool = False
+    privileged: set[str] = field(default_factory=set)
     by_role: list[tuple[str, Fact]] = field(default_factory=list)
 
     def add(self, area: str, what: str, value: object, node: SourceNode | None = None) -> None:
@@ -99,11 +100,12 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
             is_renamed = mount.volume and find_renamed_keys_of_imported_volume(mount.volume)
             node = mount.volume.node if mount.volume and is_renamed and not mount.sub_path else mount.node
             shape.add_of_role(name, "volumes", mount.path.rstrip("/") or "/", held, node)
-        for name in ("hostNetwork", "hostIPC", "hostPID"):
-            if role.pod.node[name].value is True:
-                shape.add("network" if name == "hostNetwork" else "access", name, "true", role.pod.node[name])
+        for what in ("hostNetwork", "hostIPC", "hostPID"):
+            if role.pod.node[what].value is True:
+                area = "network" if what == "hostNetwork" else "access"
+                shape.add_of_role(name, area, what, "true", role.pod.node[what])
         for added in role.pod.main.node["securityContext"]["capabilities"]["add"].items():
-            shape.add("access", f"capability {added.text()}", "added", added)
+            shape.add_of_role(name, "access", f"capability {added.text()}", "added", added)
     if limit := work.settings.get("timeout"):
         shape.add("policy", "deadline in seconds", limit.value, limit.node)
     return shape
@@ -216,10 +218,11 @@ def _add_facts_of_compared_container(shape: JobShape, role: str, pod: Mapping[st
                 held = f"{held} only {part}"
             shape.add_of_role(role, "volumes", mount["mountPath"], held)
     if pod.get("hostNetwork"):
-        shape.add("network", "hostNetwork", "true")
-    shape.is_privileged |= container.get("securityContext", {}).get("privileged") is True
+        shape.add_of_role(role, "network", "hostNetwork", "true")
+    if container.get("securityContext", {}).get("privileged") is True:
+        shape.privileged.add(role)
     for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):
-        shape.add("access", f"capability {one}", "added")
+        shape.add_of_role(role, "access", f"capability {one}", "added")
 
 
 def _add_compared_resources(shape: JobShape, role: str, container: Mapping[str, Any]) -> None:

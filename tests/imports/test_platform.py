@@ -9,7 +9,7 @@ import pytest
 from gangplan.imports.batch import Batch
 from gangplan.rules.imports import IMPORT_ASKED
 from tests.imports import sources
-from tests.imports.sources import JOBSET, PYTORCHJOB, imported
+from tests.imports.sources import JOBSET, MPIJOB, PYTORCHJOB, imported
 from tests.workspaces import WIDE_CLUSTER, gangplan, stock, write
 
 GRANT = "podSecurity: {level: privileged, reason: GPUDirect needs it., until: 2099-01-31}"
@@ -301,3 +301,19 @@ def test_a_suggested_pool_takes_its_workers(tmp_path: Path, gpus: int) -> None:
         done = gangplan(step, "-C", tmp_path / "w")
         assert done.code == 0, done.err
         assert "admitted-elsewhere" not in done.err
+
+
+def test_a_launcher_has_no_access_that_workers_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fabric is for workers, so that the comparison names what a launcher asked for, too."""
+    on(monkeypatch, PRIVILEGED)
+    image = "            image: registry.example.com/physics/heat:1.4\n"
+    access = "            securityContext: {capabilities: {add: [IPC_LOCK]}}\n"
+    assert MPIJOB.count(image) == 2
+    source = MPIJOB.replace(image, image + access)
+    source = source.replace("nvidia.com/gpu: 2}", "nvidia.com/gpu: 2, rdma/hca: 1}", 1)
+    (one,) = imported(tmp_path, "mpijob", source).imported
+    found = {row.what: (row.source, row.run) for row in one.runs["lab"].rows if "IPC_LOCK" in row.what}
+    assert found == {
+        "capability IPC_LOCK": ("added", "added"),
+        "capability IPC_LOCK of a launcher": ("added", None),
+    }
