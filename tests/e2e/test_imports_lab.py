@@ -70,7 +70,9 @@ BEES = (
     .replace("  suspend: true\n", "")
     .replace(TRAINJOB[TRAINJOB.index("  - manager: kueue") : TRAINJOB.index("---")], "")
 )
-CASES = {"jobset": (TIDE, PLAIN), "trainjob": (BEES,), "mpijob": (MPIJOB,)}
+# Without the queue that it has in its own namespace only.
+HEAT = MPIJOB.replace(", kueue.x-k8s.io/queue-name: training", "")
+CASES = {"jobset": (TIDE, PLAIN), "trainjob": (BEES,), "mpijob": (HEAT,)}
 PODS = {"tide": 4, "sand": 3, "bees": 3, "heat": 5}
 
 
