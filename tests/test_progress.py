@@ -19,11 +19,20 @@ from tests import workspaces
 from tests.signals import LISTENING
 
 CLEAR = "\r\033[K"
-# A child that shows its line from the first spec on, and again with every spec.
+# A child that shows its line from the first spec on, and again with every spec. At the spec HOLD_AT it waits
+# for an interrupt: however slow the test is, it must not be past its last spec by then.
 AT_ONCE = f"""{LISTENING}
-import sys
+import os, sys, time
 from gangplan.commands import progress
 progress.PATIENCE_S = progress.INTERVAL_S = 0
+show, hold = progress.Line.tick, int(os.environ.get("HOLD_AT", 0))
+
+def tick(line, done, total):
+    show(line, done, total)
+    if done == hold:
+        time.sleep(60)
+
+progress.Line.tick = tick
 from gangplan.entry import main
 sys.exit(main())
 """
@@ -174,7 +183,9 @@ def written(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("engine", [("serial",), ("process", "--jobs", "2")])
 def test_an_interrupt_leaves_neither_line_nor_files(root: Path, engine: tuple[str, ...]) -> None:
     before = written(root)
-    code, said = on_terminal(root, "render", "--no-cache", "--engine", *engine, stop_at=b"5 of 41 specs")
+    held = {"HOLD_AT": "5"}
+    words = ("render", "--no-cache", "--engine", *engine)
+    code, said = on_terminal(root, *words, stop_at=b"5 of 41 specs", variables=held)
     assert code == Exit.INTERRUPTED, said
     assert left(said).strip() == "interrupted; nothing was changed"
     assert written(root) == before
