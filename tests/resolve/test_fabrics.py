@@ -269,6 +269,16 @@ OWN_MOUNTS = {
     "in a writable one": ("mount: /opt/lib, readOnly: false", "shared: {run: /opt/lib/run}", ""),
     "next to it": ("mount: /opt/lib", "shared: {run: /opt/libs}", ""),
     "in a file": ("mount: /opt/lib, type: File", "shared: {run: /opt/lib/run}", "mount-inside"),
+    "a folder of the node in itself": (
+        "mount: /opt/lib}, run: {path: /opt/lib/run, mount: /opt/lib/run",
+        "shared: {}",
+        "",
+    ),
+    "another folder of the node": (
+        "mount: /opt/lib}, run: {path: /run/lib, mount: /opt/lib/run",
+        "shared: {}",
+        "mount-point",
+    ),
     "around it": ("mount: /opt/run/lib", "shared: {run: /opt/run}", ""),
     "in one that workers do not see": ("type: Directory", "shared: {run: /opt/lib/run}", ""),
     "in one that only a container sees": (

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gangplan.findings import FieldPath
 from gangplan.model.fabric import FILE_TYPES
+from gangplan.records import dataclass
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.fabric_presets import FABRIC_PRESETS, complete_fabric
 from gangplan.resolve.nested import find_outer_mount
@@ -50,8 +51,8 @@ def check_cluster_file_fabrics(notes: ClusterCheck) -> None:
             )
         _check_cluster_file_fabric_names(notes, name, fabric)
         _check_cluster_file_fabric_containers(notes, name, fabric)
-        for places in _list_mounts_of_fabric(name, fabric):
-            _check_cluster_file_fabric_mounts(notes, fabric, places)
+        for mounts in _list_mounts_of_fabric(name, fabric):
+            _check_cluster_file_fabric_mounts(notes, fabric, mounts)
     for name, pool in notes.spec.node_pools.items():
         if pool.fabric is not None and pool.fabric not in fabrics:
             notes.unknown(FABRIC_UNKNOWN, ("nodePools", name, "fabric"), "fabric", pool.fabric, fabrics)
@@ -134,35 +135,47 @@ def _check_cluster_file_fabric_container(
         notes.report(FABRIC_ROOT, (*path, "capabilities"), message, "Write root: true, or remove them.")
 
 
-def _list_mounts_of_fabric(name: str, fabric: Fabric) -> Iterator[dict[str, tuple[str, FieldPath]]]:
-    """Yield the mounts of workers, and of each container: by path, the folder and the field that says so."""
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A folder of a fabric, where one of its containers sees it, and the field that says so."""
+
+    folder: str
+    path: str
+    field: FieldPath
+
+
+def _list_mounts_of_fabric(name: str, fabric: Fabric) -> Iterator[dict[str, _Placed]]:
+    """Yield the mounts of workers, and those of each container, by path."""
     at: FieldPath = ("fabrics", name)
-    yield {
-        one.mount: (folder, (*at, "hostPaths", folder, "mount"))
+    placed = [
+        _Placed(folder, one.mount, (*at, "hostPaths", folder, "mount"))
         for folder, one in fabric.host_paths.items()
         if one.mount
-    } | {path: (folder, (*at, "shared", folder)) for folder, path in fabric.shared.items()}
+    ]
+    placed += [_Placed(folder, path, (*at, "shared", folder)) for folder, path in fabric.shared.items()]
+    yield {one.path: one for one in placed}
     for kind, containers in (("setup", fabric.setup), ("sidecars", fabric.sidecars)):
         for own, box in containers.items():
-            yield {path: (folder, (*at, kind, own, "mounts", folder)) for folder, path in box.mounts.items()}
+            inside: FieldPath = (*at, kind, own, "mounts")
+            yield {path: _Placed(folder, path, (*inside, folder)) for folder, path in box.mounts.items()}
 
 
 def _check_cluster_file_fabric_mounts(
-    notes: ClusterCheck, fabric: Fabric, places: Mapping[str, tuple[str, FieldPath]]
+    notes: ClusterCheck, fabric: Fabric, mounts: Mapping[str, _Placed]
 ) -> None:
     """Check mounts of one container that are inside others of the fabric."""
-    for path, (folder, field) in places.items():
-        outer = find_outer_mount(path, places)
-        stated = fabric.host_paths.get(outer[0]) if outer else None
-        if outer is None or stated is None:
+    for inner in mounts.values():
+        outer = find_outer_mount(inner.path, mounts)
+        around = fabric.host_paths.get(outer.folder) if outer else None
+        if outer is None or around is None:
             continue
-        around = next(one for one, value in places.items() if value == outer)
-        inside = f"'{folder}' is mounted at {path}, inside '{outer[0]}' ({around})"
-        help = f"Choose a path that is not below {around}"
-        if stated.type in FILE_TYPES:
-            notes.report(MOUNT_INSIDE, field, f"{inside}, which is a file", f"{help}.")
-        elif stated.read_only:
-            missing = path.removeprefix(f"{around}/")
+        inside = f"'{inner.folder}' is mounted at {inner.path}, inside '{outer.folder}' ({outer.path})"
+        help = f"Choose a path that is not below {outer.path}"
+        missing = inner.path.removeprefix(f"{outer.path}/")
+        own = fabric.host_paths.get(inner.folder)
+        if around.type in FILE_TYPES:
+            notes.report(MOUNT_INSIDE, inner.field, f"{inside}, which is a file", f"{help}.")
+        elif around.read_only and not (own and own.path == f"{around.path}/{missing}"):  # else it is there
             message = f"{inside}, which is read-only: no pod starts unless each node has '{missing}' there"
-            help = f"{help}, or write readOnly: false at hostPaths.{outer[0]}."
-            notes.report(MOUNT_POINT, field, message, help)
+            help = f"{help}, or write readOnly: false at hostPaths.{outer.folder}."
+            notes.report(MOUNT_POINT, inner.field, message, help)
