@@ -12,10 +12,10 @@ from gangplan import __version__
 from gangplan.commands.fatal import print_fatal, print_unexpected_error_of_command
 from gangplan.commands.plugins import disable_pydantic_plugins
 from gangplan.commands.streams import StreamListener, guard_standard_streams_of_command
-from gangplan.commands.terminate import treat_sigterm_as_interrupt
 from gangplan.commands.tree import COMMAND_GROUPS, COMMAND_MODULES, OrderedProgram, find_typer_command
 from gangplan.errors import Exit, GangplanError, ToolError
 from gangplan.incremental.look import Look
+from gangplan.interrupts import treat_sigterm_as_interrupt
 
 program = typer.Typer(
     cls=OrderedProgram,

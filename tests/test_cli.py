@@ -21,6 +21,7 @@ from gangplan import __version__
 from gangplan.errors import Exit
 from gangplan.report.escape import escape_own_line
 from tests import workspaces
+from tests.signals import LISTENING
 from tests.workspaces import gangplan, gangplan_process, render, write
 
 HEAVY = ("typer", "click", "pydantic", "yaml", "jinja2", "jsonschema", "jsonschema_rs", "asyncio", "mpi4py")
@@ -190,6 +191,33 @@ def test_an_interrupt_inside_a_serializer_is_still_an_interrupt(
     monkeypatch.setattr("gangplan.pipeline.render.load_workspace", lambda *given: Model().model_dump())
     outcome = gangplan("render", "-C", root)
     assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
+
+
+INSIDE_MODEL = f"""{LISTENING}
+import ctypes, functools, operator, sys
+from pydantic.plugin import _schema_validator as plugin
+
+build, press = plugin.SchemaValidator, functools.partial(ctypes.CDLL(None)["raise"], SIGNAL)
+
+def pressed(*given, **named):
+    if "'pattern'" not in repr(given):
+        return build(*given, **named)
+    # `map` calls both without a Python instruction between them, so that the signal waits for pydantic-core.
+    return list(map(operator.call, (press, functools.partial(build, *given, **named))))[1]
+
+plugin.SchemaValidator = pressed
+from gangplan import cli
+sys.exit(cli.run_command_line())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_models_are_built_is_not_lost(root: Path, number: int) -> None:
+    """pydantic-core prints it, drops it, and goes on with a wrong pattern."""
+    code = INSIDE_MODEL.replace("SIGNAL", str(int(number)))
+    command = [sys.executable, "-c", code, "render", "-C", root]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
 
 
 INSIDE_EXEC = """

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from gangplan.engines.held import TASKS_AHEAD, get_worker_value, set_worker_value
 from gangplan.errors import ToolError
+from gangplan.interrupts import delay_interrupts, release_interrupts
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
@@ -66,7 +67,7 @@ class ProcessEngine:
             while left:
                 # Python loses an interrupt that arrives while it forks, so delay interrupts until all workers
                 # exist.
-                with _mask_interrupts_while_workers_start():
+                with delay_interrupts():
                     while len(under_way) < self.workers * TASKS_AHEAD and len(under_way) < len(left):
                         under_way.append(
                             pool.submit(
@@ -120,7 +121,7 @@ def _prepare_worker_process(worker: object) -> None:
     wait for.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _set_interrupt_mask(signal.SIG_UNBLOCK)
+    release_interrupts()
     set_worker_value(worker)
 
 
@@ -134,18 +135,3 @@ def _run_task_in_worker_process(
         return call(get_worker_value(), task)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _mask_interrupts_while_workers_start() -> Iterator[None]:
-    _set_interrupt_mask(signal.SIG_BLOCK)
-    try:
-        yield
-    finally:
-        _set_interrupt_mask(signal.SIG_UNBLOCK)
-
-
-def _set_interrupt_mask(how: int) -> None:
-    """Block interrupts and requests to terminate, or release them again."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(how, {signal.SIGINT, signal.SIGTERM})

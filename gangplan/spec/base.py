@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from gangplan.interrupts import delay_interrupts
 from gangplan.model.duration import DurationError, parse_duration_to_seconds
 from gangplan.model.profiles import LEAST_GRACE_S, MOST_GRACE_S
 from gangplan.model.quantity import (
@@ -46,6 +47,16 @@ class Strict(BaseModel):
         alias_generator=to_camel,
         use_attribute_docstrings=False,
     )
+
+    @classmethod
+    def model_rebuild(cls, *, _parent_namespace_depth: int = 2, **named: Any) -> bool | None:
+        """Build what pydantic deferred, without interrupts.
+
+        pydantic-core prints an interrupt that arrives while it copies a pattern, drops it, and goes on with a
+        wrong pattern (2.50: `to_string` of the pattern calls PyObject_Str, which checks for signals).
+        """
+        with delay_interrupts():
+            return super().model_rebuild(_parent_namespace_depth=_parent_namespace_depth + 1, **named)
 
 
 class Hints(NamedTuple):

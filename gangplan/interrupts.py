@@ -1,4 +1,4 @@
-"""Ending a command on SIGTERM (a cancelled CI job, `timeout`) in the same way as on Ctrl-C."""
+"""Interrupts: Ctrl-C, and SIGTERM (a cancelled CI job, `timeout`), which ends a command in the same way."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
 @contextmanager
@@ -36,3 +38,22 @@ def treat_sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def delay_interrupts() -> Iterator[None]:
+    """Let interrupts that reach this thread wait until the end of the block."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def release_interrupts() -> None:
+    """Let interrupts through again in a process that was forked while they had to wait."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
