@@ -13,7 +13,7 @@ from gangplan.commands.fatal import print_fatal, print_unexpected_error_of_comma
 from gangplan.commands.plugins import disable_pydantic_plugins
 from gangplan.commands.streams import StreamListener, guard_standard_streams_of_command
 from gangplan.commands.tree import COMMAND_GROUPS, COMMAND_MODULES, OrderedProgram, find_typer_command
-from gangplan.errors import Exit, GangplanError, ToolError
+from gangplan.errors import INTERRUPTED, Exit, GangplanError, ToolError
 from gangplan.incremental.look import Look
 from gangplan.interrupts import treat_sigterm_as_interrupt
 
@@ -42,9 +42,6 @@ def _common(
     ] = False,
 ) -> None:
     pass
-
-
-_INTERRUPTED = "interrupted; nothing was changed\n"
 
 
 @treat_sigterm_as_interrupt()
@@ -82,7 +79,7 @@ def _report_interrupt() -> int:
     # CPython treats an interrupt inside exec(text), which namedtuple uses, as unhandled, and would end the
     # program by SIGINT instead of with our exit code. Any other exec resets that (Python/pythonrun.c, 3.11).
     exec("")
-    sys.stderr.write(_INTERRUPTED)
+    sys.stderr.write(INTERRUPTED)
     return Exit.INTERRUPTED
 
 

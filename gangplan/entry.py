@@ -9,12 +9,23 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from gangplan import __version__
 
 
 def main() -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code. An interrupt shows no traceback, however early it is."""
+    try:
+        return _answer_or_run()
+    except KeyboardInterrupt:  # while files or modules are read; later ones end in `gangplan.cli`
+        from gangplan.errors import INTERRUPTED, Exit
+
+        sys.stderr.write(INTERRUPTED)
+        return Exit.INTERRUPTED
+
+
+def _answer_or_run() -> int:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"gangplan {__version__}\n")
         return 0
@@ -32,7 +43,8 @@ def main() -> int:
 
     code = run_command_line(asked.write, asked.before) if asked is not None else run_command_line()
     if asked is not None:
-        asked.keep(code)
+        with suppress(KeyboardInterrupt):  # all is done and said; the next command does without the answer
+            asked.keep(code)
     gc.freeze()
     return code
 

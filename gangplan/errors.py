@@ -20,6 +20,9 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+INTERRUPTED = "interrupted; nothing was changed\n"
+
+
 class GangplanError(Exception):
     """An error that stops a command, with a message for the user and, where one exists, a help."""
 

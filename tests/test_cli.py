@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,9 @@ from pydantic import BaseModel, PlainSerializer
 from pydantic_core import PydanticSerializationError
 
 from gangplan import __version__
-from gangplan.errors import Exit
+from gangplan.engines.process import ProcessEngine
+from gangplan.engines.serial import SerialEngine
+from gangplan.errors import INTERRUPTED, Exit
 from gangplan.report.escape import escape_own_line
 from tests import workspaces
 from tests.signals import LISTENING
@@ -218,6 +221,55 @@ def test_an_interrupt_while_models_are_built_is_not_lost(root: Path, number: int
     command = [sys.executable, "-c", code, "render", "-C", root]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "interrupted; nothing was changed\n")
+
+
+@pytest.mark.parametrize("engine", ["serial", "process"])
+def test_an_interrupt_at_the_end_of_the_engine_is_not_lost(
+    engine: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python drops an interrupt in a generator that it collects, so the engine ends before its results do."""
+
+    def interrupted(*given: object) -> Iterator[object]:
+        try:
+            yield from real(*given)
+        finally:
+            raise KeyboardInterrupt
+
+    kind = {"serial": SerialEngine, "process": ProcessEngine}[engine]
+    real = kind.map
+    monkeypatch.setattr(kind, "map", interrupted)
+    outcome = gangplan("render", "-C", root, "--no-cache", "--engine", engine, "--jobs", "2")
+    assert (outcome.code, outcome.err) == (Exit.INTERRUPTED, INTERRUPTED)
+
+
+AT_PLACE = f"""{LISTENING}
+import sys
+from gangplan import entry
+from gangplan.incremental import answers
+
+def stop(*given):
+    raise KeyboardInterrupt
+
+answers.PLACE = stop
+sys.exit(entry.main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "said"),
+    [
+        ("build_question_for_cached_answer", Exit.INTERRUPTED, INTERRUPTED),
+        ("Question.answer", Exit.INTERRUPTED, INTERRUPTED),
+        ("Question.keep", Exit.CLEAN, ""),  # all is done
+    ],
+)
+def test_an_interrupt_next_to_the_command_shows_no_traceback(
+    place: str, code: Exit, said: str, root: Path
+) -> None:
+    command = [sys.executable, "-c", AT_PLACE.replace("PLACE", place), "render", "-q", "-C", root]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
+    assert (root / "rendered").exists() == (code == Exit.CLEAN)
 
 
 INSIDE_EXEC = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeVar
 
 from gangplan.errors import UserError
@@ -42,7 +42,7 @@ class Engine(Protocol):
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[TaskReturn]: ...
+    ) -> Generator[TaskReturn, None, None]: ...
 
 
 def split_into_worker_tasks(things: Sequence[Thing], workers: int) -> list[tuple[Thing, ...]]:

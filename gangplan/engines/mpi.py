@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -66,7 +66,7 @@ class MpiEngine:
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[TaskReturn]:
+    ) -> Generator[TaskReturn, None, None]:
         """Run the tasks as `Engine` says. Raises ToolError without mpi4py, or outside an MPI job."""
         try:
             from mpi4py import MPI

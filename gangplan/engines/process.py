@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ class ProcessEngine:
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[TaskReturn]:
+    ) -> Generator[TaskReturn, None, None]:
         """Run the tasks as `Engine` says. When a worker dies, retry each task in flight in a new worker.
 
         Raises ToolError, which names the task, if that worker dies too.

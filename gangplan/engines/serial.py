@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 Worker = TypeVar("Worker")
@@ -22,6 +22,6 @@ class SerialEngine:
         tasks: Sequence[Task],
         worker: Worker,
         named: Callable[[Task], str] = repr,
-    ) -> Iterator[TaskReturn]:
+    ) -> Generator[TaskReturn, None, None]:
         """Yield the results of `call`, as `Engine` says."""
         return (call(worker, task) for task in tasks)

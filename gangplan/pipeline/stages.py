@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,12 @@ from gangplan.pipeline.scan import drop_secret_repeats, hide_found_secrets, scan
 from gangplan.pipeline.scope import filter_findings_by_scope, select_work_scope
 from gangplan.pipeline.shard import parse_spec_team, select_shard_teams
 from gangplan.pipeline.told import ShardRecorder
-from gangplan.pipeline.worker import WorkerOptions, create_pipeline_worker, create_similar_pipeline_worker
+from gangplan.pipeline.worker import (
+    TaskResult,
+    WorkerOptions,
+    create_pipeline_worker,
+    create_similar_pipeline_worker,
+)
 from gangplan.resolve.upgrade import replace_versions_of_clusters
 from gangplan.waivers import Subject, apply_waivers_to_findings
 from gangplan.workspace import OVERLAYS, RENDERED, SpecFile, Workspace, load_spec
@@ -128,19 +134,22 @@ def _is_about_all_runs(course: PipelineState) -> bool:
 
 def _expand_specs_with_workers(course: PipelineState) -> None:
     """Resolve, plan, generate, build, check and stage all runs, with the requested number of workers."""
-    known, told, shard = course.known, course.request.told, course.result.shard
+    known, told, taken = course.known, course.request.told, course.request.taken
     files = known.unknown(course.files) if known else course.files
-    taken, noted = course.request.taken, course.request.noted
     files = [file for file in files if file.file not in (told.specs if told else taken)]
     engine = pick_execution_engine(course.request.engine, course.request.jobs, len(files))
     tasks = split_into_worker_tasks(files, engine.workers)
-    made = (
-        one
-        for outcomes in engine.map(expand_spec_files, tasks, course.started, _format_task_name)
-        for one in outcomes
-    )
+    # A pool that ends when Python collects its generator loses interrupts.
+    with closing(engine.map(expand_spec_files, tasks, course.started, _format_task_name)) as results:
+        _take_outcomes_in_order(course, (one for outcomes in results for one in outcomes))
+
+
+def _take_outcomes_in_order(course: PipelineState, made: Iterator[TaskResult]) -> None:
+    """Take the outcome of each spec in the order of the files; `made` yields the new ones."""
+    known, told, shard = course.known, course.request.told, course.result.shard
+    taken, noted = course.request.taken, course.request.noted
     tell = course.request.progress or (lambda *_: None)
-    for done, file in enumerate(course.files, 1):  # in their order, wherever the results are from
+    for done, file in enumerate(course.files, 1):
         if known is not None and file.team in known.wholes:
             course.take_whole(file.team)
             tell(done, len(course.files))
