@@ -39,6 +39,10 @@ def _answer_or_run() -> int:
     # One object in fifty is in a cycle, so the collector frees next to nothing, but takes a fifth of the time
     # of a short command, and several seconds of one with 10 000 specs.
     gc.set_threshold(5_000_000, 20, 20)
+    if "mpi4py.futures" in sys.modules:  # `mpirun python -m mpi4py.futures -m gangplan ...`
+        from gangplan.engines.mpi import start_mpi_ranks_early
+
+        start_mpi_ranks_early("gangplan.pipeline.runs")
     from gangplan.cli import run_command_line
 
     code = run_command_line(asked.write, asked.before) if asked is not None else run_command_line()

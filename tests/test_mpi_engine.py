@@ -101,3 +101,27 @@ def test_the_garbage_collector_of_every_rank_is_that_of_a_command(root: Path, tm
     assert sorted(told) == [f"rank-{number}" for number in range(3)]
     assert len(set(told.values())) == 1, told
     assert told["rank-1"] != str(gc.get_threshold()), "not that of any Python program"
+
+
+# Every rank writes a file in the end if it has imported what it needs for its tasks.
+TELLING_IMPORTS = """
+import atexit, os, sys
+rank = os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK")
+def tell():
+    if "gangplan.pipeline.runs" in sys.modules:
+        open(f"{os.environ['TOLD']}/{rank}", "w").close()
+if rank:
+    atexit.register(tell)
+"""
+
+
+def test_ranks_import_the_program_while_rank_0_reads_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They need no task for it: this command has none."""
+    (tmp_path / "sitecustomize.py").write_text(TELLING_IMPORTS)
+    (tmp_path / "told").mkdir()
+    monkeypatch.setenv("TOLD", str(tmp_path / "told"))
+    ended = mpirun("mpich", "-m", "gangplan", "explain", "rdma-fallback", root=tmp_path, path=tmp_path)
+    assert ended.code == Exit.CLEAN, ended.err
+    assert {path.name for path in (tmp_path / "told").iterdir()} >= {"1", "2"}

@@ -9,12 +9,16 @@ import gc
 import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from importlib import import_module
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gangplan.engines.held import TASKS_AHEAD, get_worker_value, has_worker_value, set_worker_value
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
+
+if TYPE_CHECKING:
+    from mpi4py.futures import MPIPoolExecutor
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
@@ -44,6 +48,34 @@ def _run_task_on_mpi_rank(
         set_worker_value(pickle.loads(setup.pickled))
     result: TaskReturn = call(get_worker_value(), task)
     return result
+
+
+# The pool of an MPI job that was started before the engine was asked for anything.
+_started: list[MPIPoolExecutor] = []
+
+
+def start_mpi_ranks_early(module: str) -> None:
+    """Let all ranks of an MPI job but this one import a module while this one has other things to do.
+
+    They would wait for the first task otherwise, and each import the program then. Without an MPI job,
+    nothing happens: `MpiEngine.map` says what is missing.
+    """
+    try:
+        from mpi4py import MPI
+        from mpi4py.futures import MPIPoolExecutor
+    except (ImportError, RuntimeError):
+        return
+    ranks = MPI.COMM_WORLD.Get_size() - 1
+    if ranks > 0:
+        pool = MPIPoolExecutor()
+        for _ in range(ranks):  # all ranks wait, so each gets one
+            pool.submit(_import_module_on_mpi_rank, module, gc.get_threshold())
+        _started.append(pool)
+
+
+def _import_module_on_mpi_rank(module: str, collector: tuple[int, int, int]) -> None:
+    gc.set_threshold(*collector)
+    import_module(module)
 
 
 class MpiEngine:
@@ -81,7 +113,7 @@ class MpiEngine:
                 "Start it as: mpiexec -n 4 python -m mpi4py.futures -m gangplan render --engine mpi",
             )
 
-        with MPIPoolExecutor() as pool:
+        with _started.pop() if _started else MPIPoolExecutor() as pool:
             setup = _RankSetup(pickle.dumps(worker), gc.get_threshold())
             left = iter(tasks)
             under_way = deque(

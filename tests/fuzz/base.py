@@ -49,13 +49,16 @@ class Stories:
 Campaign = Texts | Stories
 
 
-def run(campaign: Campaign, count: int, seed: int) -> Iterator[str]:
+def run(
+    campaign: Campaign, count: int, seed: int, tell: Callable[[int], None] = lambda done: None
+) -> Iterator[str]:
     """Try this many cases and yield what is wrong with each one that breaks its law.
 
-    Case n is the same for the same seed.
+    Case n is the same for the same seed. `tell` gets the number of cases that are done, before each one.
     """
     texts = campaign.corpus() if isinstance(campaign, Texts) else ()
     for number in range(count):
+        tell(number)
         chance = random.Random(f"{seed}:{number}")
         if isinstance(campaign, Texts):
             text = campaign.case(chance, texts)
