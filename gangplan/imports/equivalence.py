@@ -39,6 +39,7 @@ _OTHERWISE = {
     "command": "the launcher of a run is given options of the run, too",
     "devices": "GPUs of a run have the name that the pool gives them",
 }
+_NOT_FOR_LAUNCHERS = "a fabric is for workers; the launcher only starts them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def _compare_source_fact_with_run(
     if theirs is not None and ours is None and run.privileged and key[1].startswith("capability "):
         return ComparedFact(*key, theirs.value, "privileged", True)
     why = "" if is_same or theirs is None else _explain_fact_difference(draft, theirs)
+    if theirs is not None and not is_same and key == ("access", "privileged of a launcher"):
+        why = why or _NOT_FOR_LAUNCHERS
     return ComparedFact(*key, theirs.value if theirs else None, ours.value if ours else None, is_same, why)
 
 
@@ -126,7 +129,7 @@ def _compare_facts_by_role(
         what = f"{theirs.what} of a {role}"
         why = _explain_fact_difference(draft, theirs)
         if theirs.area in ("access", "network") and role == "launcher":
-            why = why or "a fabric is for workers; the launcher only starts them"
+            why = why or _NOT_FOR_LAUNCHERS
         yield ComparedFact(theirs.area, what, theirs.value, ours.value if ours else None, False, why)
 
 

@@ -100,12 +100,7 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
             is_renamed = mount.volume and find_renamed_keys_of_imported_volume(mount.volume)
             node = mount.volume.node if mount.volume and is_renamed and not mount.sub_path else mount.node
             shape.add_of_role(name, "volumes", mount.path.rstrip("/") or "/", held, node)
-        for what in ("hostNetwork", "hostIPC", "hostPID"):
-            if role.pod.node[what].value is True:
-                area = "network" if what == "hostNetwork" else "access"
-                shape.add_of_role(name, area, what, "true", role.pod.node[what])
-        for added in role.pod.main.node["securityContext"]["capabilities"]["add"].items():
-            shape.add_of_role(name, "access", f"capability {added.text()}", "added", added)
+        _add_node_access_of_source(shape, name, role.pod)
     if limit := work.settings.get("timeout"):
         shape.add("policy", "deadline in seconds", limit.value, limit.node)
     return shape
@@ -117,6 +112,19 @@ def _add_source_pod_resources(shape: JobShape, name: str, pod: SourcePod) -> Non
             continue  # as if it were absent
         node = pod.main.resources_node["limits"][resource] or pod.main.resources_node["requests"][resource]
         shape.add("devices" if "/" in resource else "resources", f"{resource} of a {name}", amount, node)
+
+
+def _add_node_access_of_source(shape: JobShape, name: str, pod: SourcePod) -> None:
+    for what in ("hostNetwork", "hostIPC", "hostPID"):
+        for part in (pod.node, *pod.more):
+            if part[what].value is True:
+                area = "network" if what == "hostNetwork" else "access"
+                shape.add_of_role(name, area, what, "true", part[what])
+    context = pod.main.node["securityContext"]
+    if context["privileged"].value is True:
+        shape.add("access", f"privileged of a {name}", "true", context["privileged"])
+    for added in context["capabilities"]["add"].items():
+        shape.add_of_role(name, "access", f"capability {added.text()}", "added", added)
 
 
 def _add_devices_of_other_source_containers(shape: JobShape, pod: SourcePod) -> None:
@@ -221,6 +229,7 @@ def _add_facts_of_compared_container(shape: JobShape, role: str, pod: Mapping[st
         shape.add_of_role(role, "network", "hostNetwork", "true")
     if container.get("securityContext", {}).get("privileged") is True:
         shape.privileged.add(role)
+        shape.add("access", f"privileged of a {role}", "true")
     for one in container.get("securityContext", {}).get("capabilities", {}).get("add", ()):
         shape.add_of_role(role, "access", f"capability {one}", "added")
 

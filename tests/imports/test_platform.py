@@ -317,3 +317,36 @@ def test_a_launcher_has_no_access_that_workers_get(tmp_path: Path, monkeypatch: 
         "capability IPC_LOCK": ("added", "added"),
         "capability IPC_LOCK of a launcher": ("added", None),
     }
+
+
+_OF_LAUNCHER, _OF_WORKER = "privileged of a launcher", "privileged of a worker"
+
+
+@pytest.mark.parametrize(
+    ("pods", "is_given", "rows"),
+    [
+        ((0,), True, {_OF_LAUNCHER: ("true", None), _OF_WORKER: (None, "true")}),
+        ((0, 1), False, {_OF_LAUNCHER: ("true", None), _OF_WORKER: ("true", None)}),
+        ((0, 1), True, {_OF_LAUNCHER: ("true", None), _OF_WORKER: ("true", "true")}),
+    ],
+)
+def test_privileged_pods_are_compared_by_role(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pods: tuple[int, ...],
+    is_given: bool,
+    rows: dict[str, tuple[str | None, str | None]],
+) -> None:
+    """A fabric makes workers privileged, and never a launcher."""
+    if is_given:
+        cluster = PRIVILEGED.replace("labels: {pool: a100}", "labels: {pool: a100}, fabric: ib")
+        on(monkeypatch, f"{cluster}fabrics: {{ib: {{privileged: true}}}}\n")
+    image = "            image: registry.example.com/physics/heat:1.4\n"
+    source, *parts = MPIJOB.split(image)
+    for number, part in enumerate(parts):
+        access = "            securityContext: {privileged: true}\n" if number in pods else ""
+        source += image + access + part
+    (one,) = imported(tmp_path, "mpijob", source).imported
+    found = [row for row in one.runs["lab"].rows if "privileged" in row.what]
+    assert {row.what: (row.source, row.run) for row in found} == rows
+    assert all(row.why for row in found if row.source and not row.is_same)
