@@ -18,6 +18,7 @@ from gangplan.imports.podfields import map_imported_pod_fields
 from gangplan.imports.pods import SourceContainer
 from gangplan.imports.resources import map_imported_resources
 from gangplan.imports.roles import map_imported_roles
+from gangplan.imports.servers import account_for_worker_ssh_servers
 from gangplan.imports.steps import map_imported_steps
 from gangplan.imports.times import map_imported_exit_codes, map_time_limit_retries_and_priority
 from gangplan.imports.variables import (
@@ -61,6 +62,7 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
     map_imported_devices_and_fabric(draft)
     for role in work.roles:
         map_containers_to_setup_and_sidecars(draft, role)
+    account_for_worker_ssh_servers(draft)
     map_import_hints(draft)
     map_time_limit_retries_and_priority(draft)
     map_imported_exit_codes(draft, work.framework or command.framework or work.start)

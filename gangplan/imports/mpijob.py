@@ -66,9 +66,9 @@ def read_imported_mpijob(account: Account, others: Sequence[OtherObject] = ()) -
     spec["launcherCreationPolicy"].dropped(_BY_THE_RUN)
     spec["mpiImplementation"].mapped("images.mpi.implementation")
     keys = spec["sshAuthMountPath"].mapped("images.ssh.keys")
-    if workers is not None:
+    if workers is not None and len(roles) == 1:
         for name in ("command", "args"):
-            workers.main.node[name].dropped("gangplan starts the SSH server of the workers")
+            workers.main.node[name].dropped("it has no workers")
     return SourceJob(
         "MPIJob",
         root.at("metadata", "name").text() or root.at("metadata", "generateName").text(),

@@ -342,7 +342,7 @@ def _map_mpi_policy(work: SourceJob, mpi: SourceNode) -> None:
     if work.runs_on_launcher and work.launcher is not None:
         count = work.workers.count
         work.roles = (work.launcher, replace(work.workers, count=max(count - 1, 1)))
-    for name in ("command", "args"):
+    for name in ("command", "args") if work.launcher is None else ():
         work.workers.pod.main.node[name].dropped("gangplan starts the SSH server of the workers")
 
 

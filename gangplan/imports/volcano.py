@@ -64,9 +64,6 @@ def read_volcano(account: Account, others: Sequence[OtherObject] = ()) -> Source
     )
     work.mpi = "OpenMPI" if start == "mpi" else ""
     _set_volcano_hosts_and_env(work, groups, plugins)
-    if len(found.roles) > 1 and found.roles[0].name == "launcher":
-        for field in ("command", "args"):
-            work.workers.pod.main.node[field].dropped("gangplan starts the SSH server of the workers")
     workers = next(one for one in groups if one.pod is found.roles[-1].pod)
     work.settings["workers"] = SourceSetting(workers.count, workers.node["replicas"] or workers.node)
     _map_volcano_job_policies(spec, work)
