@@ -187,13 +187,13 @@ def _map_source_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod:
     elif gid and gid != _DEFAULT_USER:
         entry["user"] = {"uid": _DEFAULT_USER, "gid": gid}
     node = draft.work.ssh_keys
-    if entry.get("mpi") and node is not None and node.text():
-        keys = node.text()
+    keys = draft.work.keys_folder
+    if entry.get("mpi") and keys:
         ssh = {"keys": keys} if keys != _KEYS else {}
         if keys.startswith("/root"):
             why = f"the user of a run cannot read {keys}, and the image looks for its keys there"
             draft.wonder(
-                node,
+                node or pod.main.node["image"] or draft.work.account.root(),
                 why,
                 f"Rebuild the image with an SSH server that reads {_KEYS} (docs/containerfiles.md).",
             )
@@ -211,19 +211,20 @@ def _map_source_image_user_and_ssh(draft: SpecDraft, entry: dict[str, Any], pod:
 def _account_for_keys_of_known_image(draft: SpecDraft, name: str, framework: str) -> None:
     """Account for the folder of the SSH keys where the image has another one, and was not suggested for it."""
     node, catalog = draft.work.ssh_keys, draft.home.workspace.catalog
-    if node is None or framework not in MPI_FRAMEWORKS:
+    folder = draft.work.keys_folder
+    if not folder or framework not in MPI_FRAMEWORKS:
         return
     entry = catalog.images.get(name) if catalog else None
     suggested = (keys for other, _, keys in draft.home.images.values() if other == name)
     keys = entry.ssh.keys if entry else next(suggested, _KEYS)
-    if posixpath.normpath(node.text()) == posixpath.normpath(keys):
+    if posixpath.normpath(folder) == posixpath.normpath(keys):
         return
     why = f"the image {name} has its keys in {keys}"
-    if draft.home.answers.image:
+    if node is not None and draft.home.answers.image:
         node.dropped(why)
-    else:
+    elif node is not None:
         draft.ask(node, why, f"Correct images.{name}.ssh.keys in {CATALOG} if the source is right.")
-    draft.miss("image", _KEYS_ROW, node.text(), keys, why)
+    draft.miss("image", _KEYS_ROW, folder, keys, why)
 
 
 def _get_source_security_context_field(pod: SourcePod, name: str) -> SourceNode | None:

@@ -14,6 +14,9 @@ from gangplan.imports.sources import OtherObject
 from gangplan.imports.workload import PodRole, SourceError, SourceJob, SourceSetting
 
 MPI_IMPLEMENTATIONS = {"OpenMPI": "OpenMPI", "Intel": "IntelMPI", "MPICH": "MPICH"}
+# Where keys are if sshAuthMountPath is left out: v2beta1 of mpi-operator v0.8 and Trainer v2.3; v1 has no keys.
+ROOT_KEYS = "/root/.ssh"
+_WITH_KEYS = "kubeflow.org/v2beta1"
 _BY_THE_RUN = "gangplan starts workers first, and the launcher once all are ready"
 # Variables that the controller sets in launchers and workers (mpi-operator v0.8, mpi_job_controller.go).
 MPI_OPERATOR_VARIABLES = frozenset(
@@ -80,6 +83,7 @@ def read_imported_mpijob(account: Account, others: Sequence[OtherObject] = ()) -
         keys or None,
         runs and workers is not None,
         sets=MPI_OPERATOR_VARIABLES,
+        default_keys=ROOT_KEYS if len(roles) > 1 and root["apiVersion"].text() == _WITH_KEYS else "",
     )
 
 

@@ -16,7 +16,7 @@ from gangplan.imports.layers import (
     apply_runtime_patches_to_imported_pod,
     apply_trainer_to_imported_pod,
 )
-from gangplan.imports.mpijob import MPI_IMPLEMENTATIONS, MPI_OPERATOR_VARIABLES
+from gangplan.imports.mpijob import MPI_IMPLEMENTATIONS, MPI_OPERATOR_VARIABLES, ROOT_KEYS
 from gangplan.imports.numbers import set_jobset_numbers
 from gangplan.imports.pods import (
     SourceContainer,
@@ -337,6 +337,7 @@ def _map_mpi_policy(work: SourceJob, mpi: SourceNode) -> None:
         slots = int(gpus) if number == 1 and gpus.isdigit() and int(gpus) > 1 else number
         work.settings["slots"] = SourceSetting(slots, per_node.mapped("slots") if per_node else mpi)
     work.ssh_keys = mpi["sshAuthMountPath"].mapped("images.ssh.keys") or None
+    work.default_keys = ROOT_KEYS if mpi else ""
     work.runs_on_launcher = mpi["runLauncherAsNode"].mapped("launcher.runsRanks").value is True
     mpi["mpiImplementation"].mapped("images.mpi.implementation")
     if work.runs_on_launcher and work.launcher is not None:

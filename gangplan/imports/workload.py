@@ -123,6 +123,8 @@ class SourceJob:
     how programs find the same in a run; `renames` are variables with the `count` of workers or the `index` of
     a pod. `hosts` is a pattern of the names of its pods, `first_host` of the one where the others meet.
 
+    `ssh_keys` is the node of the folder of SSH keys, and `default_keys` that of the controller if a source names none.
+
     `again` is set if the source does not say how ranks start: it reads the source again for the way of the
     image in the catalog. With `starts_ranks`, the system itself starts each rank, without a launcher in the
     command. With `trials`, the job runs once for each setting of parameters. `numbers` are those that the
@@ -162,6 +164,7 @@ class SourceJob:
     renames: dict[str, str] = field(default_factory=dict)
     trials: Trials | None = None
     numbers: list[PodNumbers] = field(default_factory=list)
+    default_keys: str = ""
 
     def place(self) -> Location:
         """Return where the source begins."""
@@ -170,6 +173,11 @@ class SourceJob:
     def entries(self) -> tuple[LeafOutcome, ...]:
         """Return what became of every leaf, of the source and of what came with it."""
         return tuple(entry for account in (self.account, *self.others) for entry in account.entries())
+
+    @property
+    def keys_folder(self) -> str:
+        """The folder of the SSH keys in its pods; empty without keys."""
+        return (self.ssh_keys.text() if self.ssh_keys is not None else "") or self.default_keys
 
     @property
     def workers(self) -> PodRole:

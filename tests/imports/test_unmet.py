@@ -174,11 +174,14 @@ def test_a_launcher_that_trains_has_scratch(tmp_path: Path) -> None:
 
 
 # The flag and the folder of keys in the source -> the rows about it.
-KEYS = {
+KEYS: dict[str, tuple[str, str | None, list[tuple[str, str]]]] = {
     "of another image": ("openmpi", "/home/other/.ssh", [("/home/other/.ssh", "/home/mpiuser/.ssh")]),
     "of root, with another image": ("openmpi", "/root/.ssh", [("/root/.ssh", "/home/mpiuser/.ssh")]),
     "as in another image": ("openmpi", "/home/mpiuser/.ssh/", []),
     "of the image": ("", "/home/other/.ssh", []),
+    "left out": ("", None, [("/root/.ssh", "/home/mpiuser/.ssh")]),
+    "left out, with another image": ("openmpi", None, [("/root/.ssh", "/home/mpiuser/.ssh")]),
+    "of an API without keys": ("v1", None, []),
 }
 
 
@@ -186,7 +189,14 @@ KEYS = {
 def test_the_image_says_where_its_keys_are(case: str, tmp_path: Path) -> None:
     image, folder, rows = KEYS[case]
     source = MPIJOB.replace("/home/mpiuser/.ssh\n", f"{folder}\n")
+    if folder is None:  # as the controller completes it
+        source = source.replace("  sshAuthMountPath: None\n", "")
+        assert "sshAuthMountPath" not in source
+    if image == "v1":
+        source, image = source.replace("kubeflow.org/v2beta1", "kubeflow.org/v1"), ""
     (one,) = imported(tmp_path, "mpijob", source, image=image).imported
+    is_said = any("cannot read /root/.ssh" in question.message for question in one.draft.questions)
+    assert is_said == (case == "left out")
     what = "folder of the SSH keys"
     assert [(row.source, row.run) for row in one.runs["lab"].differences if row.what == what] == rows
 
