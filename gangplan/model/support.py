@@ -65,6 +65,7 @@ class KueueLine:
     counts_exactly: bool = False  # amounts are not rounded up before they are transformed
     # Fair sharing.
     puts_own_first: bool = False  # runs within their own quota go first, and may reclaim all of it
+    weightless_last_from: int | None = None  # the patch from which an idle LocalQueue of weight 0 is last
     # Topologies.
     mixes_flavors: bool = False  # a pod set may have flavors with a topology and without
     shares_nodes: bool = False  # flavors see what other flavors use on a node
@@ -129,7 +130,8 @@ TRAINER_LINES = {"2.1": _TRAINER_21, "2.2": _TRAINER_22, "2.3": _TRAINER_23}
 # waitForPodsReady: apis/config/v1beta2/defaults.go (CHANGELOG-0.19). Flavors: the XValidation rules of
 # resourceflavor_types.go (0.15.2: the whole spec; 0.18.2: three fields). Metric: pkg/metrics/metrics.go
 # (v0.15.2 and v0.16.1 do not have it, v0.18.2 does; 0.17 was not checked). The rest: pkg/scheduler,
-# pkg/cache/scheduler and pkg/workload of v0.15.2, v0.16.1, v0.18.2 and v0.19.2.
+# pkg/cache/scheduler and pkg/workload of v0.15.2, v0.16.1, v0.18.2 and v0.19.2. Weight 0: kueue#13479,
+# fixed by #13481 in v0.18.5 and by #13559 in v0.19.1; v0.15.8, v0.16.9 and v0.17.8 still divide by it.
 _KUEUE_15 = KueueLine()
 _KUEUE_16 = replace(_KUEUE_15, swaps_preferences=False, skips_unasked=True)
 _KUEUE_17 = replace(
@@ -151,6 +153,7 @@ _KUEUE_18 = replace(
     has_pending_metric=True,
     refuses_elastic=True,
     counts_claims=True,
+    weightless_last_from=5,
 )
 _KUEUE_19 = replace(
     _KUEUE_18,
@@ -163,6 +166,7 @@ _KUEUE_19 = replace(
     has_layers=True,
     groups_without_quota=True,
     says_workload_small=True,
+    weightless_last_from=1,
 )
 KUEUE_LINES = {"0.15": _KUEUE_15, "0.16": _KUEUE_16, "0.17": _KUEUE_17, "0.18": _KUEUE_18, "0.19": _KUEUE_19}
 LATEST_KUEUE = _KUEUE_19
@@ -206,6 +210,14 @@ def look_up_trainer_line(line: str | None) -> TrainerLine:
 def look_up_kueue_line(line: str | None) -> KueueLine:
     """Return the behaviour of a line of Kueue, like `look_up_trainer_line`."""
     return _find_version_line(KUEUE_LINES, line)
+
+
+def is_weightless_queue_last(kueue: ToolVersion) -> bool:
+    """Return whether this Kueue lets an idle LocalQueue of weight 0 wait for others that share by usage."""
+    if parse_line_key(kueue.line) > max(map(parse_line_key, KUEUE_LINES)):
+        return True
+    since = look_up_kueue_line(kueue.line).weightless_last_from
+    return since is not None and kueue.patch >= since
 
 
 def look_up_jobset_line(line: str | None) -> JobSetLine:

@@ -27,6 +27,19 @@ USAGE_SHARING_OFF = Rule(
     fix="State both, or neither.",
 )
 
+QUEUE_WEIGHTLESS_FIRST = Rule(
+    "queue-weightless-first",
+    WARNING,
+    "A LocalQueue of weight 0 may go first with this Kueue.",
+    why=(
+        "Weight 0 means that others always go first. Kueue divides the recent usage of a LocalQueue by its weight: of an "
+        "idle queue that is 0/0, which is not a number, and which sorts before all others (kueue#13479; in first releases of 0.15 "
+        "and 0.16 in no order). Each time the queue has been idle, its runs overtake those of the team's other queues. "
+        "Kueue 0.18.5 and 0.19.1 are right."
+    ),
+    fix="Use Kueue 0.18.5, 0.19.1 or later, or give the queue a small weight, such as 0.001.",
+)
+
 CONCURRENT_ADMISSION_VERSION = Rule(
     "concurrent-admission-version",
     ERROR,

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from gangplan.resolve.checks.notes import ClusterCheck
+from gangplan.resolve.checks.queues import check_cluster_file_queues
 from gangplan.source import load_objects
+from gangplan.workspace import load_workspace
 from tests import plain, workspaces
 from tests.resolve.test_workdir import SPEC, put
 from tests.workspaces import gangplan, rendered
@@ -90,6 +93,10 @@ CASES = {
         *("", "localQueues: {night: {weight: 2}}, admissionMode: NoAdmissionFairSharing", SHARING),
         *("usage-sharing-off", f"{CLUSTER}:16:56"),
     ),
+    "a weight of zero that waits": (
+        *("", f"localQueues: {{night: {{weight: 0}}}}, {BY_USAGE}", SHARING),
+        *("", ""),
+    ),
     "sharing that is off": ("", "admissionMode: NoAdmissionFairSharing", "", "", ""),
 }
 
@@ -102,6 +109,31 @@ def test_each_wrong_queue_breaks_one_rule(name: str, root: Path) -> None:
     found = gangplan("validate", "-C", root).findings
     assert [(one.rule, one.place) for one in found] == ([(rule, place)] if rule else [])
     assert all(one.help for one in found)
+
+
+# Kueue's version, the team's queues with weights, and the queues that go first though they weigh nothing.
+WEIGHTLESS = {
+    "the first line": ("0.15.8", "night: {weight: 0}", ["night"]),
+    "a line that never had the fix": ("0.17.8", "night: {weight: 0}", ["night"]),
+    "before the fix of 0.18": ("0.18.4", "night: {weight: 0}, training: {weight: 0}", ["night", "training"]),
+    "with the fix of 0.18": ("0.18.5", "night: {weight: 0}", []),
+    "before the fix of 0.19": ("0.19.0", "night: {weight: 0}", ["night"]),
+    "with the fix of 0.19": ("0.19.1", "night: {weight: 0}", []),
+    "a later line": ("0.20.0", "night: {weight: 0}", []),
+    "a small weight": ("0.19.0", "night: {weight: 0.001}", []),
+    "no other queue": ("0.19.0", "training: {weight: 0}", []),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTLESS)
+def test_an_idle_queue_of_weight_zero_goes_first_until_it_is_fixed(name: str, root: Path) -> None:
+    kueue, queues, first = WEIGHTLESS[name]
+    state(root, f"localQueues: {{{queues}}}, {BY_USAGE}", SHARING)
+    text = (root / CLUSTER).read_text().replace('kueue: "0.19.2"', f'kueue: "{kueue}"')
+    notes = ClusterCheck(load_workspace(workspaces.write(root, {CLUSTER: text})).clusters["lab"])
+    check_cluster_file_queues(notes)
+    found = [one for one in notes.findings if one.rule == "queue-weightless-first"]
+    assert [one.message.split("'")[1] for one in found] == first
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.findings import FieldPath
-from gangplan.model.support import look_up_kueue_line
+from gangplan.model.support import is_weightless_queue_last, look_up_kueue_line
 from gangplan.model.version import parse_version
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.quota import list_team_pools
@@ -13,6 +13,7 @@ from gangplan.rules.queues import (
     ADMISSION_CHECK_OWNER,
     CONCURRENT_ADMISSION_REFUSED,
     CONCURRENT_ADMISSION_VERSION,
+    QUEUE_WEIGHTLESS_FIRST,
     USAGE_SHARING_OFF,
 )
 from gangplan.rules.specs import POOL_UNKNOWN
@@ -69,6 +70,8 @@ def _check_cluster_file_local_queue_weights(notes: ClusterCheck, path: FieldPath
                 "Add kueue: {admissionFairSharing: {usageHalfLifeTime: 7d}} at the top level, and configure the manager as"
                 " `gangplan cluster kueue-config` prints it; or remove admissionMode.",
             )
+        else:
+            _check_cluster_file_weightless_queues(notes, path, team)
         return
     for queue, stated in team.local_queues.items():
         if stated.weight is not None:
@@ -77,6 +80,25 @@ def _check_cluster_file_local_queue_weights(notes: ClusterCheck, path: FieldPath
                 (*path, "localQueues", queue, "weight"),
                 f"the queues of this team do not share by usage, so nothing reads the weight of '{queue}'",
                 f"Add admissionMode: {BY_USAGE} to the team, or remove the weight.",
+            )
+
+
+def _check_cluster_file_weightless_queues(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
+    """Check that a queue of weight 0 next to others waits for them, which older Kueues do the other way round."""
+    kueue = notes.spec.versions.kueue
+    if (
+        kueue is None
+        or len({team.queue, *team.local_queues}) < 2
+        or is_weightless_queue_last(parse_version(kueue))
+    ):
+        return
+    for queue, stated in team.local_queues.items():
+        if stated.weight is not None and not stated.weight.nano:
+            notes.report(
+                QUEUE_WEIGHTLESS_FIRST,
+                (*path, "localQueues", queue, "weight"),
+                f"Kueue {kueue} may let runs of '{queue}' overtake all others of the team whenever it was idle, because its weight is 0",
+                "Move the cluster to Kueue 0.18.5, 0.19.1 or later, or write a small weight: 0.001.",
             )
 
 
