@@ -25,6 +25,8 @@ _OWN = {
 }
 _NO_DEVICES = "setup and sidecars have CPU and memory, and no devices"
 _LET_PROGRAM = "Let the program use all devices of the pod, or make its part workers of another job."
+_NO_ACCESS = "setup, sidecars and steps of a run have no access to the node"
+_LET_NODE = "What it sets on the node (sysctl, modules, limits) is the platform's to set there."
 _SHELL_MOUNT = (
     "the container mounts what the program mounts, at the same folders",
     "Mount it in the program, too.",
@@ -72,8 +74,7 @@ def _map_container_to_setup_or_sidecar(
         node[name].mapped(field)
     for name, why in _OWN.items():
         node[name].dropped(why)
-    if node["securityContext"]:
-        node["securityContext"].dropped("setup and sidecars run as the program's user")
+    account_for_container_security(draft, node, "setup and sidecars run as the program's user")
     if node["workingDir"]:
         node["workingDir"].asked("setup and sidecars start in the program's folder")
     account_for_container_mounts(draft, role, container)
@@ -81,6 +82,17 @@ def _map_container_to_setup_or_sidecar(
     if entry not in listed:
         listed.append(entry)
     draft.origins.setdefault(field, node)
+
+
+def account_for_container_security(draft: SpecDraft, node: SourceNode, why: str) -> None:
+    """Account for the security of a container next to the program: its user goes, access to the node is asked about."""
+    context = node["securityContext"]
+    added = context["capabilities"]["add"]
+    rights = [context["privileged"]] if context["privileged"].value is True else []
+    for one in [*rights, *([added] if added.value else [])]:
+        what = "is privileged" if one in rights else f"has {', '.join(added.texts())}"
+        draft.ask(one, f"'{node['name'].text()}' {what}; {_NO_ACCESS}", _LET_NODE)
+    context.dropped(why)
 
 
 def _ask_about_container_devices(draft: SpecDraft, container: SourceContainer) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.amounts import convert_imported_cores, convert_imported_memory
-from gangplan.imports.containers import account_for_container_mounts
+from gangplan.imports.containers import account_for_container_mounts, account_for_container_security
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.environment import convert_env_value_to_spec, suggest_team_reference
 from gangplan.imports.images import find_catalog_name_of_image
@@ -229,7 +229,7 @@ def _convert_job_to_command_step(draft: SpecDraft, step: SetupStep) -> dict[str,
     main.resources_node.asked("a step has CPU, memory and GPUs")
     account_for_container_mounts(draft, draft.work.workers, main)
     step.pod.node["initContainers"].asked("a step is one container")
-    main.node["securityContext"].dropped("steps run as the program's user")
+    account_for_container_security(draft, main.node, "steps run as the program's user")
     return entry
 
 

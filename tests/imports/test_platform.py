@@ -350,3 +350,31 @@ def test_privileged_pods_are_compared_by_role(
     found = [row for row in one.runs["lab"].rows if "privileged" in row.what]
     assert {row.what: (row.source, row.run) for row in found} == rows
     assert all(row.why for row in found if row.source and not row.is_same)
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        ("{privileged: true, runAsUser: 0}", "'tune' is privileged; setup, sidecars and steps"),
+        ("{capabilities: {add: [NET_ADMIN, SYS_ADMIN]}}", "'tune' has NET_ADMIN, SYS_ADMIN; setup"),
+        ("{privileged: false, capabilities: {add: [], drop: [ALL]}}", ""),
+    ],
+)
+@pytest.mark.parametrize("always", ["", ", restartPolicy: Always"])
+def test_access_to_the_node_of_setup_and_sidecars_is_asked_about(
+    tmp_path: Path, context: str, message: str, always: str
+) -> None:
+    """Such containers set something on the node, which no container of a run can."""
+    box = f"{{name: tune, image: busybox, command: [sysctl, -w, a=1], securityContext: {context}{always}}}"
+    text = JOBSET.replace(
+        "            initContainers:\n", f"            initContainers:\n            - {box}\n"
+    )
+    assert box in text
+    batch = imported(tmp_path, "jobset", text)
+    (one,) = batch.imported
+    states = {
+        entry.path[-1]: entry.state for entry in one.draft.work.entries() if "securityContext" in entry.path
+    }
+    assert ("asked" in states.values()) == bool(message)
+    assert ("'tune' " in asked(batch)) == bool(message)
+    assert message in asked(batch)
