@@ -21,6 +21,15 @@ SESSION = "/dev/shm/gangplan-session"
 # Job of that pod fails once its other workers have ended too, which takes them 2 to 5 s without ranks.
 HOLD_S = 30
 
+# The launcher of Paddle serves the others only where the address that it is given is its own or this one, and
+# it compares an address in numbers: the name of the first worker would have all of them wait for each other
+# (paddlepaddle 3.3.1, distributed/launch/controllers/master.py, HTTPMaster.lazy_init).
+PADDLE_START = (
+    *("/bin/sh", "-c"),
+    '[ "$PADDLE_RANK" != 0 ] || PADDLE_MASTER=127.0.0.1:${PADDLE_MASTER##*:}; exec "$@"',
+    "paddle",
+)
+
 # The variable that names Hydra's hosts file, and variables that the MPI operator sets on the launcher that
 # are wrong on a worker (mpi-operator v0.8.2, mpi_job_controller.go). A launcher with ranks has its own GPUs.
 HOST_FILE_IN = {"IntelMPI": "I_MPI_HYDRA_HOST_FILE", "MPICH": "HYDRA_HOST_FILE"}
@@ -64,9 +73,10 @@ def generate_worker_command(job: Job, argv: list[str]) -> tuple[list[str], list[
     """
     options: list[tuple[str, str | int]] = [("grace", _format_grace(job))]
     if not job.uses_mpi:
-        return generate_script_start_command(
+        start = generate_script_start_command(
             "program.sh", [*options, ("hold", _compute_hold_seconds(job)), *_generate_debug_options(job)]
-        ), argv
+        )
+        return [*start, *(PADDLE_START if job.image.framework == "paddle" else ())], argv
     own, given = _list_pod_specific_variables(job), job.identity.given if job.identity else ()
     server = [job.image.ssh.server, "-De", "-f", job.image.ssh.config]
     if own or given:

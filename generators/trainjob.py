@@ -15,7 +15,7 @@ from gangplan.generators.common import (
 from gangplan.generators.launch import has_run_deadline
 from gangplan.model import syncing
 from gangplan.model.duration import format_duration
-from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
+from gangplan.model.frameworks import ML_POLICIES
 from gangplan.model.job import Job
 from gangplan.objects import Body
 from gangplan.plan import RunPlan
@@ -42,7 +42,7 @@ def generate_train_job(unit: RunPlan, write: TemplateRenderer = render_to_object
         {
             "job": job,
             "layout": unit.layout,
-            "per_node": job.image.framework not in ONE_RANK_FRAMEWORKS,
+            "per_node": ML_POLICIES.get(job.image.framework) in ("mpi", "torch"),
             **generate_run_object_values(unit),
             **_generate_dated_run_values(unit),
             "runtime": unit.run_name,

@@ -16,7 +16,10 @@ class JobFields(TypedDict, total=False):
     team: str | None
     clusters: Sequence[str] | None
     profile: Literal["small", "medium", "large"] | None
-    framework: Literal["mpi", "torch", "horovod", "deepspeed", "jax", "tensorflow", "xgboost", "plain"] | None
+    framework: (
+        Literal["mpi", "torch", "horovod", "deepspeed", "jax", "tensorflow", "xgboost", "paddle", "plain"]
+        | None
+    )
     backend: Literal["trainjob", "mpijob"] | None
     image: str | None
     command: str | Sequence[str | float | bool] | None

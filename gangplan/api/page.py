@@ -148,6 +148,7 @@ class JobFields(TypedDict, total=False):
     """What a TrainingJob is made of, by the names of its spec (docs/spec.md)."""
 
 '''
+_WIDEST = 111  # with its end; line-length of pyproject.toml
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
@@ -165,11 +166,17 @@ def render_python_api_fields_module() -> str:
     """Return the text of gangplan/api/fields.py."""
     schema = build_editor_schema_of_format("spec")
     lines = [
-        f"    {name}: {_format_python_api_field_type(field, schema)} | None\n"
+        _format_python_api_field_line(name, _format_python_api_field_type(field, schema))
         for name, field in schema["properties"].items()
         if name not in ("apiVersion", "kind")
     ]
     return _FIELDS_HEAD + "".join(lines)
+
+
+def _format_python_api_field_line(name: str, kind: str) -> str:
+    """Return the line of a field as ruff formats it, on several lines where it is too long for one."""
+    line = f"    {name}: {kind} | None\n"
+    return line if len(line) <= _WIDEST else f"    {name}: (\n        {kind}\n        | None\n    )\n"
 
 
 def _format_python_api_field_type(field: dict[str, Any], schema: dict[str, Any]) -> str:

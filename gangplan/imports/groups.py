@@ -88,6 +88,8 @@ def _find_rank_start_of_source_container(container: SourceContainer) -> tuple[St
     kind = find_launcher_kind_of_container(container)
     if kind in _BY_TORCH:
         return "torch", "torch"
+    if kind == "paddle":
+        return "plain", "paddle"
     names = {one.name for one in container.env}
     is_ranked = "MASTER_ADDR" in names and names & _RANK
     if kind in _BY_MPI and not is_ranked:

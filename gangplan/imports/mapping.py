@@ -254,8 +254,8 @@ def _compute_imported_ranks_per_worker(
     stated = work.settings.get("slots")
     told = int(stated.value) if stated else None
     node = stated.node if stated else work.lead.pod.main.node
-    if work.start == "torch":
-        if command.framework != "torch":
+    if work.start == "torch" or command.framework == "paddle":
+        if command.framework not in ("torch", "paddle"):
             return told or 1
         if command.ranks and command.ranks % workers == 0:
             return command.ranks // workers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.groups import find_launcher_kind_of_container
 from gangplan.imports.pods import read_imported_pod_template
 from gangplan.imports.policies import account_for_restart_policy, map_imported_run_policy
 from gangplan.imports.sources import OtherObject
@@ -69,7 +70,7 @@ JAXJOB = JobKind(
 PADDLEJOB = JobKind(
     "PaddleJob", "paddleReplicaSpecs", "paddle", "plain", "plain", ("Master", "Worker"),
     sets=frozenset({"PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_JOB_ID", "PADDLE_SERVER_NUM", "PADDLE_TRAINER_NUM"}),
-    told="paddle.distributed.launch needs --master $MASTER_ADDR:$MASTER_PORT --nnodes $NNODES --rank $NODE_RANK, in a shell's script",
+    told="PADDLE_MASTER and PADDLE_NNODES are $MASTER_ADDR:$MASTER_PORT and $NNODES in a run; only framework: paddle starts Paddle's launcher",
 )  # fmt: skip
 
 
@@ -116,7 +117,23 @@ def read_imported_training_job(
     if kind is XGBOOSTJOB:
         work.values["env/RANK"] = {"field": COMPLETION_INDEX_FIELD}
         work.values["env/WORLD_SIZE"] = str(sum(one.count for one in roles))
+    if kind is PADDLEJOB:
+        _choose_paddle_framework(work, specs.get("master"))
     return work
+
+
+def _choose_paddle_framework(work: SourceJob, master: SourceNode | None) -> None:
+    """Choose framework paddle for workers that start Paddle's launcher; ask about its parameter servers.
+
+    With a master, the operator starts servers and trainers (v1.9, pkg/controller.v1/paddlepaddle/envvar.go).
+    """
+    if find_launcher_kind_of_container(work.workers.pod.main) != "paddle":
+        return
+    if master is not None and master["replicas"].count() != 0:
+        message = "with a Master, Paddle's launcher starts parameter servers and trainers; ranks of a run train together, without servers"
+        help = "Check that the program trains without servers, or start them as roles of framework: plain."
+        work.questions.append((master, message, help))
+    work.framework, work.told = "paddle", ""
 
 
 def _read_source_pods_of_role(kind: JobKind, node: SourceNode | None, name: str) -> PodRole | None:

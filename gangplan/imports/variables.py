@@ -9,7 +9,7 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.mpijob import MPI_OPERATOR_VARIABLES
 from gangplan.imports.workload import PodRole, SourceJob
-from gangplan.model.frameworks import MPI_FRAMEWORKS
+from gangplan.model.frameworks import MPI_FRAMEWORKS, PADDLE_VARIABLES
 from gangplan.plan.launchers import UnreadableError, find_launchers, find_script_index
 from gangplan.plan.launchers.shell import read_shell_commands
 
@@ -75,6 +75,7 @@ _HELD = {
     | {"PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
     "plain": frozenset({"MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK"}),
     "tensorflow": frozenset({"TF_CONFIG", "NODE_RANK"}),
+    "paddle": frozenset(PADDLE_VARIABLES),
     **dict.fromkeys(MPI_FRAMEWORKS, MPI_OPERATOR_VARIABLES),
 }
 

@@ -14,6 +14,7 @@ from gangplan.local.trainer import (
     build_local_jax_plugin_variables,
     build_local_mpi_plugin_variables,
     build_local_torch_plugin_variables,
+    build_local_xgboost_plugin_variables,
     format_hostfile,
 )
 from gangplan.model.backend import RUNTIME_KIND
@@ -115,6 +116,8 @@ def _build_local_pod(
         env |= build_local_torch_plugin_variables(job.workers, job.slots, index, _ADDRESS, port)
     elif job.image.framework == "jax":
         env |= build_local_jax_plugin_variables(job.workers, index, _ADDRESS, port)
+    elif job.image.framework == "xgboost":
+        env |= build_local_xgboost_plugin_variables(job.workers, index, _ADDRESS, port)
     elif "MASTER_PORT" in env:
         env["MASTER_PORT"] = str(port)
     argv = (*container["command"], *container["args"])

@@ -45,7 +45,7 @@ from gangplan.workspace import Spec
 # Frameworks whose workers need addresses that one machine cannot have twice.
 _REFUSED = {
     "tensorflow": "each of its workers listens on the same port of a pod of its own",
-    "xgboost": "its tracker is a pod of its own",
+    "paddle": "its launcher keeps what ranks print in files that its workers would share here",
 }
 # Launcher programs that come with no MPI.
 _SOURCES = {

@@ -40,6 +40,19 @@ def build_local_torch_plugin_variables(
     }
 
 
+def build_local_xgboost_plugin_variables(
+    workers: int, index: int, address: str, port: int = 29500
+) -> dict[str, str]:
+    """Return the variables that the xgboost plugin sets in a worker with one GPU or none (Trainer v2.3,
+    plugins/xgboost/xgboost.go)."""
+    return {
+        "DMLC_TRACKER_URI": address,
+        "DMLC_TRACKER_PORT": str(port),
+        "DMLC_NUM_WORKER": str(workers),
+        "DMLC_TASK_ID": str(index),
+    }
+
+
 def build_local_jax_plugin_variables(
     workers: int, index: int, address: str, port: int = 29500
 ) -> dict[str, str]:

@@ -12,6 +12,8 @@ from gangplan.records import dataclass
 
 _MOST_TEXTS = 500
 _FRAMEWORKS = ("torch", "horovod", "deepspeed", "jax", "tensorflow", "xgboost", "mpi4py")
+# Paddle's packages, for CPUs and for GPUs, have other names than the framework.
+_PACKAGES = {"paddlepaddle": "paddle", "paddlepaddle_gpu": "paddle", **{one: one for one in _FRAMEWORKS}}
 # Debian's packages of an MPI; those of conda-forge and PyPI are found by the names of their records.
 _DPKG = {"openmpi-bin": "OpenMPI", "libopenmpi3": "OpenMPI", "libopenmpi40": "OpenMPI", "mpich": "MPICH"}
 _CONDA = re.compile(r"(?:.*/)?conda-meta/(openmpi|mpich|impi_rt)-([0-9][0-9.]*)-[^/]+\.json")
@@ -156,8 +158,8 @@ def _read_passwd_users_in_image(files: ImageFiles) -> dict[int, str]:
 def _find_frameworks_in_image(files: ImageFiles) -> Iterator[tuple[str, str]]:
     for path in files.kept:
         found = _DIST.fullmatch(path)
-        if found and found[1].lower() in _FRAMEWORKS:
-            yield found[1].lower(), found[2]
+        if found and found[1].lower() in _PACKAGES:
+            yield _PACKAGES[found[1].lower()], found[2]
 
 
 def _find_cuda_version_in_image_layers(files: ImageFiles, config: ImageConfig) -> str | None:

@@ -15,11 +15,13 @@ import re
 from collections.abc import Iterator
 
 from gangplan.findings import FieldPath, Problem
+from gangplan.model.frameworks import PADDLE_LOGS
 from gangplan.model.job import ElasticLimits, Job
 from gangplan.plan.downloads import check_command_downloads
 from gangplan.plan.env_problems import (
     check_env_values,
     check_meeting_names_in_env,
+    check_paddle_options_in_env,
     check_per_pod_variables_on_launcher,
     check_torchrun_options_in_env,
     check_unstated_amounts_in_env,
@@ -84,6 +86,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_env_values(job),
         *check_meeting_names_in_env(job),
         *check_torchrun_options_in_env(job, found),
+        *check_paddle_options_in_env(job),
         *check_unstated_amounts_in_env(job),
         *check_per_pod_variables_on_launcher(job, found),
         *check_launch_variable_settings(job, found, is_proposed_command_sound),
@@ -129,6 +132,8 @@ def _wrap_command_for_ranks(job: Job) -> FinalCommand:
     own = tuple(("command", index) for index in range(len(words)))
     if job.image.framework == "torch":
         return _wrap_command_in_torchrun(words, own, job.elastic)
+    if job.image.framework == "paddle":
+        return _wrap_command_in_paddle_launch(words, own)
     if not job.uses_mpi:
         return FinalCommand(words, "", True, own)
     options = build_own_mpirun_options(job)
@@ -159,6 +164,21 @@ def _wrap_command_in_torchrun(
     return FinalCommand(("torchrun", *added, *words), "torchrun", True, ((), *(() for _ in added), *own))
 
 
+def _wrap_command_in_paddle_launch(words: tuple[str, ...], own: tuple[FieldPath, ...]) -> FinalCommand:
+    """Return the command under Paddle's launcher, which reads hosts and counts from the PADDLE_* variables.
+
+    It starts a script that ends in .py with its own interpreter, and any other first word as a program
+    (paddlepaddle 3.3.1, distributed/launch/controllers/controller.py, _get_entrypoint).
+    """
+    is_script = _PYTHON.fullmatch(words[0]) and words[1:2] and words[1].endswith(".py")
+    is_script = is_script and not words[1].startswith("-")
+    begin = (words[0] if is_script else "python", "-m", "paddle.distributed.launch", "--log_dir", PADDLE_LOGS)
+    rest = 1 if is_script else 0
+    return FinalCommand(
+        (*begin, *words[rest:]), "paddle.distributed.launch", True, (*(() for _ in begin), *own[rest:])
+    )
+
+
 def _extend_user_launchers(job: Job, found: list[FoundLauncher]) -> FinalCommand:
     """Return the user's command, with what only the run knows added to each launcher."""
     words = list(job.command)
@@ -186,6 +206,8 @@ def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[s
         own = tuple(name for name, _ in launch.peeled.sets)
         names = (*list_open_mpi_forwarded_variables(job), *own)
         yield from build_open_mpi_export_options(job, reading, names)
+    elif kind == "paddle" and not any(reading.of("logs")):
+        yield from ("--log_dir", PADDLE_LOGS)
     elif kind in ("horovod", "deepspeed"):
         # horovodrun runs only on its own host unless it gets a list of hosts, and it uses port 22 by default.
         if not any(reading.of("hostfile", "hosts")):

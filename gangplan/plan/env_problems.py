@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gangplan.findings import FieldPath, Problem
-from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD, PADDLE_MODES
 from gangplan.model.job import EnvVar, Job
 from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.flags import mpi_family_of, read_mpi_flags
@@ -86,6 +86,17 @@ def check_torchrun_options_in_env(job: Job, found: Sequence[FoundLauncher]) -> I
             said = "tells all workers the same about where they meet; Trainer tells each its own"
         if said:
             yield Problem(("env", one.name), f"{one.name} {said}", "Remove it.", ENV_RESERVED)
+
+
+def check_paddle_options_in_env(job: Job) -> Iterator[Problem]:
+    """Yield a problem for each variable that is an option of Paddle's launcher which the run decides.
+
+    The launcher prefers a variable to an option, so one in `env` would also win against the plan's.
+    """
+    for one in job.env if job.image.framework == "paddle" else ():
+        if one.name in PADDLE_MODES:
+            message = f"{one.name} makes Paddle's launcher start ranks in another way than the plan"
+            yield Problem(("env", one.name), message, "Remove it.", ENV_RESERVED)
 
 
 _TORCHRUN = "PET_"

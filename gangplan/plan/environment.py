@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gangplan.model.frameworks import COMPLETION_INDEX_FIELD, RENDEZVOUS_PORT
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD, PADDLE_VARIABLES, RENDEZVOUS_PORT
 from gangplan.model.job import (
     HASH_PLACEHOLDER,
     EnvVar,
@@ -175,10 +175,12 @@ _MEETING = (
 
 
 def _build_peer_discovery_env(job: Job, role: str) -> tuple[EnvVar, ...]:
-    if job.image.framework not in ("tensorflow", "plain"):
+    if job.image.framework not in ("tensorflow", "plain", "paddle"):
         return ()
     # Another role has these variables because the spec has roles, so that origin goes first.
     origins = _MEETING if role == "worker" else _MEETING[::-1]
+    if job.image.framework == "paddle":
+        return _build_paddle_env(job, origins)
     number = EnvVar("NODE_RANK", field=COMPLETION_INDEX_FIELD, origins=origins)
     if job.image.framework == "plain":
         hosts = _list_pod_host_names(job, "node", job.workers)
@@ -200,6 +202,18 @@ def _build_peer_discovery_env(job: Job, role: str) -> tuple[EnvVar, ...]:
     task = f'{{"type":"{role}","index":$(NODE_RANK)}}'
     value = f'{{"cluster":{cluster},"task":{task}}}'
     return number, EnvVar("TF_CONFIG", value, is_expanded=True, origins=origins)
+
+
+def _build_paddle_env(job: Job, origins: Origins) -> tuple[EnvVar, ...]:
+    """Return what Paddle's launcher reads as its options; the start changes the address on the first worker."""
+    master, nodes, processes, rank = PADDLE_VARIABLES
+    told = {
+        master: f"{_list_pod_host_names(job, 'node', 1)[0]}:{RENDEZVOUS_PORT}",
+        nodes: str(job.workers),
+        processes: str(job.slots),
+    }
+    number = EnvVar(rank, field=COMPLETION_INDEX_FIELD, origins=origins)
+    return (*(EnvVar(name, value, origins=origins) for name, value in told.items()), number)
 
 
 def hosts_name(role: str) -> str:

@@ -32,7 +32,8 @@ class LauncherCall:
         if script is None or use.value_at >= len(script.words) or not script.words[use.value_at].is_open:
             return text
         known = {variable.name: variable.value for variable in self.job.env if variable.is_plain}
-        known |= {"PET_NNODES": str(self.job.workers), "PET_NPROC_PER_NODE": str(self.job.slots)}
+        known |= {f"{one}_NNODES": str(self.job.workers) for one in ("PET", "PADDLE")}
+        known |= {f"{one}_NPROC_PER_NODE": str(self.job.slots) for one in ("PET", "PADDLE")}
         for name in script.words[use.value_at].names:
             value = script.sets[name] if name in script.sets else known.get(name)
             if value is None:

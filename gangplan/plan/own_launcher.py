@@ -30,6 +30,13 @@ from gangplan.rules.specs import RANKS_MISMATCH
 # 5.0.11 end).
 _ONE_DASH_ENDS = "5.0.10"
 _OLD_BINDING = frozenset({"bind-to-core", "bind-to-socket"})
+_PADDLE_DEVICES = ("devices", "gpus", "npus", "xpus")
+# The usual values of options of Paddle's launcher that start ranks in another way.
+_PADDLE_USUAL = {
+    "run_mode": ("collective",),
+    "elastic_level": ("-1", "0"),
+    **dict.fromkeys(("legacy", "sort_ip", "auto_cluster_config"), ("0", "false", "no", "off", "n", "f")),
+}
 _SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
 
 
@@ -199,6 +206,9 @@ def _find_launcher_option_problems(kept: LauncherCall, use: ParsedOption) -> Ite
             f"{use.spelled} lets the number of ranks change, but a run has {kept.sums} from start to end"
         )
         yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop_option(use))
+    elif role == "mode" and not _is_planned_mode(kept, use):
+        message = f"{use.spelled} {use.value} makes {kept.name} start ranks in another way than the plan's {kept.sums}"
+        yield WordProblem(RANKS_MISMATCH, use.at, message, "Remove it.", drop_option(use))
     elif role == "port" and use.value != str(port := kept.job.image.ssh.port):
         message = f"{use.spelled} is {use.value}, but the image's SSH server listens on port {port}"
         yield WordProblem(
@@ -210,6 +220,15 @@ def _find_launcher_option_problems(kept: LauncherCall, use: ParsedOption) -> Ite
         )
     if len(use.option.name) > 1 and not use.spelled.startswith("--"):
         yield from _find_one_dash_option_problem(kept, use)
+
+
+def _is_planned_mode(kept: LauncherCall, use: ParsedOption) -> bool:
+    """Return whether an option of Paddle's launcher says what it does anyway: one rank on each GPU of a worker."""
+    job, name = kept.job, use.option.name
+    if name in _PADDLE_DEVICES:
+        every = [str(number) for number in range(job.gpus)]
+        return job.slots == job.gpus and sorted(use.value.split(",")) == sorted(every)
+    return use.value.lower() in _PADDLE_USUAL.get(name, ())
 
 
 def _build_old_mpi_binding_option_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
@@ -14,12 +15,19 @@ from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_UNSET
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
 
+_TELLS = {
+    "torch": "Trainer tells torchrun",
+    "deepspeed": "deepspeed finds it out",
+    "paddle": "the launcher reads it from PADDLE_MASTER and PADDLE_RANK",
+}
+
+
 def is_word_made_of_run_variables(kept: LauncherCall, use_at: int) -> bool:
     """Return whether a script's word consists of variables that Trainer, the job or the script sets."""
     script = kept.found.script
     if script is None or use_at >= len(script.words) or not script.words[use_at].is_open:
         return False
-    known = {variable.name for variable in kept.job.env} | set(script.sets)
+    known = {variable.name for variable in kept.job.env} | set(script.sets) | list_meeting_names(kept.job)
     names = script.words[use_at].names
     return bool(names) and all(name.startswith("PET_") or name in known for name in names)
 
@@ -31,9 +39,7 @@ def check_launcher_rendezvous_options(kept: LauncherCall) -> Iterator[WordProble
     """
     job, reading = kept.job, kept.found.reading
     single = job.workers == 1
-    tells = (
-        "Trainer tells torchrun" if kept.found.start.launcher.kind == "torch" else "deepspeed finds it out"
-    )
+    tells = _TELLS[kept.found.start.launcher.kind]
     for use in reading.of("standalone"):
         if not single:
             message = f"{use.spelled} lets every worker train alone, but the run has {job.workers} workers"
@@ -46,13 +52,13 @@ def check_launcher_rendezvous_options(kept: LauncherCall) -> Iterator[WordProble
         ):
             continue
         host = value.rpartition(":")[0] or value
-        if single and (host in _LOCAL or (name == "node-rank" and value == "0")):
+        if single and (host in _LOCAL or (name in ("node-rank", "rank") and value == "0")):
             continue
         if name == "rdzv-backend":
             message = f"{use.spelled} {value} needs --rdzv-endpoint, and the run's hosts are only known when it starts"
         elif name == "no_ssh":
             message = f"{use.spelled} starts ranks only on the launcher"
-        elif name in ("node-rank", "node_rank"):
+        elif name in ("node-rank", "node_rank", "rank"):
             message = f"{use.spelled} {value} gives all {job.workers} workers the same number"
         else:
             message = f"{use.spelled} {value} names a host, but the run's hosts are only known when it starts"
@@ -76,6 +82,7 @@ def check_unset_launcher_option_values(kept: LauncherCall) -> Iterator[WordProbl
     """Yield options of a launcher in a script whose value is another system's variable, empty here."""
     script = kept.found.script
     known = {variable.name for variable in kept.job.env} | set(script.sets if script else ())
+    known |= list_meeting_names(kept.job)
     for use in kept.found.reading.uses if script else ():
         if use.option.role not in _PLAIN_ROLES or script is None or use.value_at >= len(script.words):
             continue

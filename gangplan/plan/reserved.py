@@ -5,7 +5,7 @@ from __future__ import annotations
 from gangplan.resolve.secrets import RESERVED_ENV
 
 # Prefixes of variables from which launchers read their hosts and how to reach them.
-_LAUNCH = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "HYDRA_", "I_MPI_HYDRA_", "PET_")
+_LAUNCH = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "HYDRA_", "I_MPI_HYDRA_", "PET_", "PADDLE_")
 _NEEDED = frozenset({"PATH", "HOME", "LD_LIBRARY_PATH", "I_MPI_PERHOST"})
 
 

@@ -242,8 +242,10 @@ def _check_master_address(job: Job, setting: VariableSetting) -> Problem | None:
 
 
 def _is_setting_seen_by_ranks(job: Job, setting: VariableSetting) -> bool:
-    """Return whether ranks see a setting; torchrun's own numbers of ranks override those of env."""
-    return setting.in_rank or (job.image.framework != "torch" and setting.path[0] in ("env", "mpi"))
+    """Return whether ranks see a setting; the numbers of torchrun and Paddle override those of env."""
+    return setting.in_rank or (
+        job.image.framework not in ("torch", "paddle") and setting.path[0] in ("env", "mpi")
+    )
 
 
 _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
@@ -267,7 +269,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
         re.compile("CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"),
         _check_visible_gpu_numbers,
     ),
-    (re.compile("RANK"), _check_rank_number),
+    (re.compile("RANK|PADDLE_TRAINER_ID|PADDLE_GLOBAL_RANK"), _check_rank_number),
     (re.compile("LOCAL_RANK"), _check_local_rank),
     (re.compile("MASTER_ADDR"), _check_master_address),
     (re.compile("WORLD_SIZE"), _check_world_size),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS, PADDLE_MODES, PADDLE_VARIABLES
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
@@ -44,7 +44,7 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     yield from _find_nested_launch_problem(kept)
     yield from _find_launcher_prefix_problems(kept)
     yield from _find_unsplit_programs(kept)
-    if kept.found.start.launcher.kind in ("torch", "deepspeed"):
+    if kept.found.start.launcher.kind in ("torch", "deepspeed", "paddle"):
         yield from check_launcher_rendezvous_options(kept)
     if kept.found.start.launcher.kind == "accelerate":
         yield from check_accelerate_launch(kept)
@@ -75,6 +75,8 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
         return
     if kind in ("torch", "accelerate") and is_torch:
         return
+    if kind == "paddle" and kept.job.image.framework == "paddle":
+        return
     program = extract_launched_program(kept.found)
     edit = WordEdit(start.begin, len(kept.found.reading.words), program) if program else None
     at = start.begin
@@ -87,28 +89,34 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
             COMMAND_LAUNCHER, at, message, f"Write {mine}.", WordEdit(at, start.at + 1, (mine,))
         )
         return
-    framework = job.image.framework
     if start.name in _QUEUES:
         yield _build_submitted_batch_script_problem(kept, edit)
         return
-    if framework in ONE_RANK_FRAMEWORKS:
-        message = f"image '{job.image.name}' (framework {framework}) starts the command once on every worker, and {start.name} would start ranks of its own there"
-    elif start.name in TORCH_STARTERS and is_torch:
-        message = f"{start.name} starts the ranks of torch itself, so each of the {job.ranks} ranks would start them all again"
-    elif kind == "foreign":
-        message = (
-            f"{start.name} starts ranks through a scheduler or hosts of its own, which a run does not have"
-        )
-    elif is_torch:
-        message = f"{start.name} starts ranks over SSH, but image '{job.image.name}' (framework torch) has neither SSH nor hosts for it"
-    else:
-        what = "accelerate launch" if kind == "accelerate" else start.name
-        message = (
-            f"{what} starts ranks for torch, but image '{job.image.name}' (framework {framework}) starts them by MPI:"
-            f" each of the {job.ranks} ranks would start its own training"
-        )
+    message = _explain_launcher_of_other_framework(kept)
     yield WordProblem(
         COMMAND_LAUNCHER, at, message, "Write only the program; gangplan starts it on every rank.", edit
+    )
+
+
+def _explain_launcher_of_other_framework(kept: LauncherCall) -> str:
+    """Return why a launcher does not start the ranks of the image's framework."""
+    job, start = kept.job, kept.found.start
+    kind, framework = start.launcher.kind, job.image.framework
+    has = f"image '{job.image.name}' (framework {framework})"
+    if framework in ONE_RANK_FRAMEWORKS:
+        return f"{has} starts the command once on every worker, and {start.name} would start ranks of its own there"
+    if start.name in TORCH_STARTERS and framework == "torch":
+        return f"{start.name} starts the ranks of torch itself, so each of the {job.ranks} ranks would start them all again"
+    if kind == "foreign":
+        return f"{start.name} starts ranks through a scheduler or hosts of its own, which a run does not have"
+    by = {"torch": "torchrun", "paddle": "Paddle's launcher"}.get(framework, "MPI")
+    if by != "MPI" and kind not in ("torch", "accelerate", "paddle"):
+        return f"{start.name} starts ranks over SSH, but {has} has neither SSH nor hosts for it"
+    what = "accelerate launch" if kind == "accelerate" else start.name
+    whose = "Paddle" if kind == "paddle" else "torch"
+    return (
+        f"{what} starts ranks for {whose}, but {has} starts them by {by}:"
+        f" each of the {job.ranks} ranks would start its own training"
     )
 
 
@@ -180,7 +188,7 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
             yield WordProblem(
                 COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _build_unassign_edit(found, variable)
             )
-        if is_reserved_variable(variable):
+        if is_reserved_variable(variable) or variable in _list_paddle_variables(kept):
             message = f"{variable} is set before {name}; gangplan sets it for every run, and a value of your own would break the launch"
             yield WordProblem(
                 COMMAND_RESERVED, 0, message, "Remove it.", _build_unassign_edit(found, variable)
@@ -199,6 +207,12 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
         )
 
 
+def _list_paddle_variables(kept: LauncherCall) -> tuple[str, ...]:
+    """Return the variables that Paddle's launcher prefers to its options, and the run decides."""
+    is_paddle = kept.found.start.launcher.kind == "paddle"
+    return (*PADDLE_VARIABLES, *PADDLE_MODES) if is_paddle else ()
+
+
 def _build_unassign_edit(found: FoundLauncher, variable: str) -> WordEdit | None:
     """Return an edit that removes NAME=VALUE from the words before a launcher."""
     before = found.reading.words[: found.start.begin]
@@ -209,4 +223,4 @@ def _build_unassign_edit(found: FoundLauncher, variable: str) -> WordEdit | None
 def start_takes_options(kept: LauncherCall) -> bool:
     """Return whether gangplan adds options to a launcher that the user starts."""
     kind, style = kept.found.start.launcher.kind, kept.found.start.launcher.style
-    return kind in ("horovod", "deepspeed") or (kind == "mpi" and style != "hydra")
+    return kind in ("horovod", "deepspeed", "paddle") or (kind == "mpi" and style != "hydra")

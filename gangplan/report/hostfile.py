@@ -16,6 +16,7 @@ _OPEN_MPI = "OpenMPI"
 _INSTEAD = {
     "torch": "torchrun meets at {first}, which Trainer writes into PET_MASTER_ADDR",
     "jax": "workers meet at {first}, which Trainer writes into JAX_COORDINATOR_ADDRESS",
+    "paddle": "its launchers meet at {first}, which PADDLE_MASTER names",
     "tensorflow": "every pod has the addresses of all in TF_CONFIG",
     "xgboost": "workers meet at {first}, which Trainer writes into DMLC_TRACKER_URI",
 }

@@ -118,6 +118,11 @@ def _find_schedule_obstacles(job: Job) -> Iterator[tuple[str, str]]:
         yield "roles", "pods of roles are named in the runtime, so that they find each other"
     elif job.image.framework == "plain" and job.workers > 1:
         yield "schedule", "workers of framework plain find each other by a name in the runtime (MASTER_ADDR)"
+    elif job.image.framework == "paddle" and job.workers > 1:
+        yield (
+            "schedule",
+            "workers of framework paddle find each other by a name in the runtime (PADDLE_MASTER)",
+        )
     elif job.image.framework == "tensorflow":
         yield (
             "schedule",

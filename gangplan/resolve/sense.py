@@ -25,7 +25,7 @@ from gangplan.rules.workers import (
 from gangplan.spec.nodes import NodePool
 
 # Frameworks whose ranks use NCCL between GPUs, unless the program chooses otherwise.
-_BY_NCCL = ("torch", "deepspeed", "horovod")
+_BY_NCCL = ("torch", "deepspeed", "horovod", "paddle")
 # The least memory of a process with a CUDA context and PyTorch's libraries, before it trains.
 _LEAST_MEMORY = Quantity.of(1 << 30)
 _LEAST_CPU = Quantity.of(1)

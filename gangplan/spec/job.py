@@ -481,7 +481,7 @@ class TrainingJob(Strict):
     )
     framework: Framework | None = Field(
         None,
-        description="How the command is started; omitted: as the image's catalog entry says. jax, tensorflow, xgboost and plain start it once on every worker (docs/job-commands.md).",
+        description="How the command is started; omitted: as the image's catalog entry says. jax, tensorflow, xgboost and plain start it once on every worker, paddle by its own launcher (docs/job-commands.md).",
         examples=["deepspeed"],
     )
     backend: Literal["trainjob", "mpijob"] | None = Field(

@@ -223,6 +223,7 @@ VALUE_SYNONYMS = {
         "jax": "flax pax jaxjob",
         "tensorflow": "tf tfjob keras multiworkermirrored",
         "xgboost": "xgb xgboostjob rabit",
+        "paddle": "paddlepaddle paddlejob fleet fleetrun paddle.distributed",
         "plain": "none other generic custom shell indexed",
         "mpi": "openmpi mpirun mpich intelmpi mpijob hpc",
     },

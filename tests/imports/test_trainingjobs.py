@@ -199,12 +199,46 @@ def test_a_jax_script_gets_the_coordinator_under_its_old_names(tmp_path: Path) -
     assert "the program gives the last two to jax.distributed.initialize()" in asked(batch)
 
 
-def test_a_hint_says_how_paddles_launcher_finds_the_workers(tmp_path: Path) -> None:
+_ROW = "[python, -m, paddle.distributed.launch, row.py]"
+
+
+def imported_framework(batch: Batch) -> str:
+    """Return the framework of the catalog's entry that the import suggests."""
+    (entry,) = (one.value for one in batch.suggestions if one.path[:1] == ("images",))
+    assert isinstance(entry, dict)
+    return str(entry["framework"])
+
+
+def test_workers_that_start_paddles_launcher_become_a_run_of_paddle(tmp_path: Path) -> None:
     batch = imported(tmp_path, "paddlejob", PADDLEJOB)
     (one,) = batch.imported
     assert one.is_right
     assert one.draft.values["retries"] == 2
-    assert "--master $MASTER_ADDR:$MASTER_PORT" in asked(batch)
+    assert one.draft.values["command"] == ["python", "-m", "paddle.distributed.launch", "row.py"]
+    assert imported_framework(batch) == "paddle"
+    assert "what tells the pods of each other" not in asked(batch)
+
+
+def test_what_only_the_run_knows_is_removed_from_paddles_launcher(tmp_path: Path) -> None:
+    long = "[python, -m, paddle.distributed.launch, --master, 'a:1', --rank, '0', --nnodes, '2', --devices, '0,1', row.py]"
+    text = PADDLEJOB.replace(_ROW, f"{long}, resources: {{limits: {{nvidia.com/gpu: 2}}}}")
+    (one,) = imported(tmp_path, "paddlejob", text).imported
+    assert one.is_right
+    assert one.draft.values["command"][3:] == ["--devices", "0,1", "row.py"]
+    assert "slots" not in one.draft.values
+
+
+def test_a_paddlejob_without_its_launcher_stays_plain(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "paddlejob", PADDLEJOB.replace(_ROW, "[python, row.py]"))
+    assert imported_framework(batch) == "plain"
+    assert "only framework: paddle starts Paddle's launcher" in asked(batch)
+
+
+def test_parameter_servers_of_paddle_are_asked_about(tmp_path: Path) -> None:
+    head, _, pods = PADDLEJOB.partition("    Worker:\n")
+    batch = imported(tmp_path, "paddlejob", f"{head}    Master:\n{pods}    Worker:\n{pods}")
+    assert batch.imported[0].draft.values["workers"] == 4
+    assert "starts parameter servers" in asked(batch)
 
 
 def test_a_variable_that_the_kubelet_expands_becomes_one_of_the_shell(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def test_without_a_launcher_the_program_starts_on_each_worker(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("command", ["[python, train.py]", '[bash, -c, "exec python train.p?"]'])
-@pytest.mark.parametrize("framework", ["plain", "jax"])
+@pytest.mark.parametrize("framework", ["plain", "jax", "xgboost"])
 def test_lines_are_tagged_once(tmp_path: Path, framework: str, command: str) -> None:
     root = plain_workspace(tmp_path, "print('one')\nprint('two')\n", workers=1)
     catalog = root / "images/catalog.yaml"

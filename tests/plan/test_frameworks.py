@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gangplan.model.frameworks import PADDLE_VARIABLES
 from tests import plain, workspaces
 from tests.workspaces import gangplan, stock, write
 
+LAUNCH = "python, -m, paddle.distributed.launch"
+SCRIPT = "python -m paddle.distributed.launch"
 SPEC, CLUSTER = "specs/nlp/filings.yaml", "overlays/lab/cluster.yaml"
 
 
@@ -36,6 +40,7 @@ def runtime(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         ("xgboost", {"numNodes": 1, "xgboost": {}}, set()),
         ("plain", {"numNodes": 1}, {"MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK"}),
         ("tensorflow", {"numNodes": 1}, {"NODE_RANK", "TF_CONFIG"}),
+        ("paddle", {"numNodes": 1}, set(PADDLE_VARIABLES)),
     ],
 )
 def test_workers_get_the_variables_of_their_framework(
@@ -47,7 +52,9 @@ def test_workers_get_the_variables_of_their_framework(
     found, container = runtime(root)
     assert found == policy
     assert {one["name"] for one in container["env"]} - {"OMP_NUM_THREADS"} == names
-    assert container["args"] == ["python", "train.py"]
+    assert container["args"][-1] == "train.py"
+    assert container["args"][0] == "python"
+    assert (len(container["args"]) == 2) == (framework != "paddle")
 
 
 def test_tf_config_names_the_index_of_each_worker(tmp_path: Path) -> None:
@@ -80,6 +87,38 @@ def test_tf_config_names_the_index_of_each_worker(tmp_path: Path) -> None:
         ("jax", "[python, train.py]", "mpi: {bindTo: core}\n", "mpi-without-effect"),
         ("plain", "[python, train.py]", "launcher: {runsRanks: true}\n", "launcher-torch"),
         ("plain", "[python, train.py]", "env: {MASTER_PORT: 4000}\n", ""),
+        ("paddle", f"[{LAUNCH}, train.py]", "", ""),
+        ("paddle", f"[{LAUNCH}, --log_dir, logs, --job_id, a, train.py, --master, b]", "", ""),
+        ("paddle", f"[{LAUNCH}, --nnodes, '4', --nproc_per_node=2, train.py]", "", ""),
+        ("paddle", f"[{LAUNCH}, --devices, '0,1', train.py]", "", ""),
+        ("paddle", f"[{LAUNCH}, --run_mode, collective, --elastic_level, '-1', train.py]", "", ""),
+        ("paddle", f"[{LAUNCH}, --master, 'host:1', train.py]", "", "command-rendezvous"),
+        ("paddle", f"[{LAUNCH}, --master, 'etcd://host:2379', train.py]", "", "command-rendezvous"),
+        ("paddle", f"[{LAUNCH}, --rank, '1', train.py]", "", "command-rendezvous"),
+        ("paddle", f"[{LAUNCH}, --nnodes, '2:4', train.py]", "", "ranks-mismatch"),
+        ("paddle", f"[{LAUNCH}, --nproc_per_node, '1', train.py]", "", "ranks-mismatch"),
+        ("paddle", f"[{LAUNCH}, --gpus, '0', train.py]", "", "ranks-mismatch"),
+        ("paddle", f"[{LAUNCH}, --run_mode, ps, train.py]", "", "ranks-mismatch"),
+        ("paddle", f"[{LAUNCH}, --server_num, '1', train.py]", "", "ranks-mismatch"),
+        ("paddle", f"[{LAUNCH}, --ips, 'a,b', train.py]", "", "command-hosts"),
+        ("paddle", f"[{LAUNCH}, --nosuch, train.py]", "", "command-option"),
+        ("paddle", f"[{LAUNCH}]", "", "command-no-program"),
+        ("paddle", f"[{LAUNCH}, torchrun, train.py]", "", "command-nested"),
+        ("paddle", f"[bash, -c, '{SCRIPT} --nnodes $PADDLE_NNODES --rank $PADDLE_RANK train.py']", "", ""),
+        ("paddle", f"[bash, -c, '{SCRIPT} --rank $SLURM_NODEID train.py']", "", "command-rendezvous"),
+        ("paddle", f"[bash, -c, 'PADDLE_MASTER=a:1 {SCRIPT} train.py']", "", "command-reserved"),
+        ("paddle", f"[bash, -c, 'export PADDLE_TRAINER_ID=0; {SCRIPT} train.py']", "", "command-reserved"),
+        ("paddle", f"[env, -u, PADDLE_RANK, {LAUNCH}, train.py]", "", "command-reserved"),
+        ("paddle", "[torchrun, train.py]", "", "command-launcher"),
+        ("paddle", "[mpirun, train]", "", "command-launcher"),
+        ("jax", f"[{LAUNCH}, train.py]", "", "command-launcher"),
+        ("plain", f"[{LAUNCH}, train.py]", "", ""),
+        ("paddle", "[python, train.py]", "env: {PADDLE_RANK: 0}\n", "env-reserved"),
+        ("paddle", "[python, train.py]", "env: {PADDLE_TRAINER_ID: 0}\n", "env-reserved"),
+        ("paddle", "[python, train.py]", "env: {PADDLE_LOG_LEVEL: DEBUG}\n", ""),
+        ("plain", "[python, train.py]", "env: {PADDLE_NNODES: 2}\n", ""),
+        ("paddle", "[python, train.py]", "slots: 3\n", "ranks-share-gpus"),
+        ("paddle", "[python, train.py]", "mpi: {bindTo: core}\n", "mpi-without-effect"),
     ],
 )
 def test_commands_and_fields_that_do_not_fit_a_framework_are_refused(
@@ -93,3 +132,54 @@ def test_commands_and_fields_that_do_not_fit_a_framework_are_refused(
 def test_a_variable_of_the_spec_overrides_that_of_the_framework(tmp_path: Path) -> None:
     _, container = runtime(workspace(tmp_path, "plain", more="env: {MASTER_PORT: 4000}\n"))
     assert {one["name"]: one.get("value") for one in container["env"]}["MASTER_PORT"] == "4000"
+
+
+@pytest.mark.parametrize("image", ["openmpi", "pytorch"])
+def test_other_frameworks_do_not_start_paddles_launcher_in_every_rank(tmp_path: Path, image: str) -> None:
+    text = workspaces.SPEC.replace("image: openmpi", f"image: {image}")
+    root = write(stock(tmp_path), {SPEC: text.replace("[python, train.py]", f"[{LAUNCH}, train.py]")})
+    outcome = gangplan("validate", "-C", str(root))
+    assert {one.rule for one in outcome.findings if one.severity == "error"} == {"command-launcher"}
+    assert "starts ranks for Paddle" in outcome.err
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_the_first_worker_gets_its_own_address_in_numbers(tmp_path: Path, rank: str) -> None:
+    """Paddle's launcher serves the others only at an address that it can compare with its own."""
+    _, container = runtime(workspace(tmp_path, "paddle"))
+    words = container["command"][container["command"].index("--") + 1 :]
+    env = {one["name"]: one.get("value", rank) for one in container["env"]}
+    show = [*words, "/bin/sh", "-c", 'echo "$PADDLE_MASTER" "$@"', "sh", "a b"]
+    done = subprocess.run(show, env=env, capture_output=True, text=True, check=True)
+    first = "127.0.0.1" if rank == "0" else env["PADDLE_MASTER"].partition(":")[0]
+    assert done.stdout == f"{first}:29500 a b\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ("[python3, train.py, --lr, '1']", "python3 -m {launch} train.py --lr 1"),
+        ("[python, -u, train.py]", "python -m {launch} python -u train.py"),
+        ("[python, -m, a.b]", "python -m {launch} python -m a.b"),
+        ("[./train, -x]", "python -m {launch} ./train -x"),
+        ("[fleetrun, train.py]", "fleetrun {logs} train.py"),
+        ("[fleetrun, --log_dir, a, train.py]", "fleetrun --log_dir a train.py"),
+    ],
+)
+def test_paddles_launcher_starts_what_the_command_says(tmp_path: Path, command: str, started: str) -> None:
+    _, container = runtime(workspace(tmp_path, "paddle", command))
+    logs = "--log_dir /tmp/paddle-log"
+    expected = started.format(launch=f"paddle.distributed.launch {logs}", logs=logs)
+    assert container["args"] == expected.split()
+
+
+def test_paddle_starts_one_rank_on_each_gpu(tmp_path: Path) -> None:
+    _, container = runtime(workspace(tmp_path, "paddle"))
+    told = {one["name"]: one.get("value") for one in container["env"]}
+    assert (told["PADDLE_NPROC_PER_NODE"], told["PADDLE_NNODES"]) == ("2", "4")
+    assert (
+        "schedule"
+        in gangplan(
+            "validate", "-C", workspace(tmp_path, "paddle", more='schedule: {cron: "0 3 * * *"}\n')
+        ).err
+    )

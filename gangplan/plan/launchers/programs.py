@@ -9,7 +9,14 @@ from typing import Literal
 from gangplan.plan.launchers.foreign import LAUNCHER_SUBCOMMANDS, OTHER_LAUNCHERS
 from gangplan.plan.launchers.mpi import INTEL_MPI, MPICH, OPEN_MPI_4, OPEN_MPI_5
 from gangplan.plan.launchers.table import LauncherProgram
-from gangplan.plan.launchers.training import ACCELERATE, DEEPSPEED, HOROVODRUN, TORCH_LAUNCH, TORCHRUN
+from gangplan.plan.launchers.training import (
+    ACCELERATE,
+    DEEPSPEED,
+    HOROVODRUN,
+    PADDLE_LAUNCH,
+    TORCH_LAUNCH,
+    TORCHRUN,
+)
 from gangplan.records import dataclass
 
 MpiGeneration = Literal["OpenMPI4", "OpenMPI5", "MPICH", "IntelMPI"]
@@ -43,6 +50,7 @@ MPI_PROGRAMS: dict[str, frozenset[str]] = {
 _BY_NAME = {"horovodrun": HOROVODRUN, "deepspeed": DEEPSPEED, "ds": DEEPSPEED, "torchrun": TORCHRUN} | {
     "deepspeed.pt": DEEPSPEED,
     "accelerate-launch": ACCELERATE,
+    "fleetrun": PADDLE_LAUNCH,
 }
 _BY_MODULE = {
     "torch.distributed.run": TORCHRUN,
@@ -52,6 +60,8 @@ _BY_MODULE = {
     "deepspeed.launcher.runner": DEEPSPEED,
     "deepspeed.launcher.launch": DEEPSPEED,
     "accelerate.commands.launch": ACCELERATE,
+    "paddle.distributed.launch": PADDLE_LAUNCH,
+    "paddle.distributed.launch.main": PADDLE_LAUNCH,
     "horovod.runner": HOROVODRUN,
     "horovod.runner.launch": HOROVODRUN,
     "horovod.run": HOROVODRUN,

@@ -37,13 +37,15 @@ OptionRole = Literal[
     "module",  # the program is a Python module
     "no-python",  # the program is not a Python script
     "extra",  # options for mpirun, in one word
+    "mode",  # another way to start ranks, or other devices for them
+    "logs",  # the folder for what ranks print
 ]
 # The parser of options: Open MPI 4's own reader, getopt_long with a single dash allowed (PRRTE), Hydra's
 # reader, or Python's argparse.
 Style = Literal["openmpi", "prrte", "hydra", "argparse"]
-# What a launcher is: an MPI launcher, horovodrun or deepspeed over it, torchrun on every worker, or a program
+# What a launcher is: an MPI launcher, horovodrun or deepspeed over it, torchrun or Paddle's on every worker, or a program
 # of another scheduler.
-Kind = Literal["mpi", "horovod", "deepspeed", "torch", "accelerate", "foreign"]
+Kind = Literal["mpi", "horovod", "deepspeed", "torch", "accelerate", "paddle", "foreign"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,27 @@ TORCH_LAUNCH = LauncherProgram(
     label="torch.distributed.launch",
 )
 
+# paddle/distributed/launch/context/args_envs.py of paddlepaddle 3.3.1; fleetrun is the same (its entry points).
+PADDLE_LAUNCH = LauncherProgram(
+    "paddle.distributed.launch",
+    "paddle",
+    "argparse",
+    "paddlepaddle 3.3.1",
+    build_option_table(
+        ("workers", 1, "nnodes"),
+        ("per-host", 1, "nproc_per_node"),
+        ("rendezvous", 1, "master rank"),
+        ("hosts", 1, "ips servers trainers"),
+        ("mode", 1, "devices gpus npus xpus run_mode server_num trainer_num legacy elastic_level"),
+        ("mode", 1, "sort_ip auto_tuner_json auto_parallel_config auto_cluster_config"),
+        ("logs", 1, "log_dir"),
+        ("nothing", 0, "h help"),
+        ("", 1, "log_level log_overwrite enable_gpu_log job_id host start_port gloo_port with_gloo"),
+        ("", 1, "max_restart elastic_timeout"),
+    ),
+    label="Paddle's launcher",
+)
+
 # accelerate/commands/launch.py of Accelerate 1.15.0.
 ACCELERATE = LauncherProgram(
     "accelerate launch",
