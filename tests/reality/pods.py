@@ -17,8 +17,10 @@ from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.local.trainer import (
     build_local_mpi_plugin_variables,
     build_local_torch_plugin_variables,
+    build_local_xgboost_plugin_variables,
     format_hostfile,
 )
+from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
 from tests import plain, workspaces
 from tests.kubelet import expand_local_container_like_kubelet, read_config_map_for_local_mount
 from tests.network import brute
@@ -112,7 +114,7 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     mpi = runtime["spec"]["mlPolicy"].get("mpi")
     if mpi is None:
-        return _torch(found, job, runtime)
+        return _without_mpi(found, job, runtime)
     total = job["spec"]["trainer"]["numNodes"]
     slots = job["spec"]["trainer"].get("numProcPerNode", mpi["numProcPerNode"])
     runs_ranks = mpi.get("runLauncherAsNode", False)
@@ -134,19 +136,24 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
     )
 
 
-def _torch(found: list[Body], job: Body, runtime: Body) -> Cluster:
-    """Return workers only, with the variables that Trainer 2.3 sets for torchrun (plugins/torch/torch.go)."""
+def _without_mpi(found: list[Body], job: Body, runtime: Body) -> Cluster:
+    """Return workers only, with the variables that Trainer 2.3 sets for torchrun and XGBoost (plugins/)."""
     name, namespace, trainer = job["metadata"]["name"], job["metadata"]["namespace"], job["spec"]["trainer"]
     (role,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods = [
         _pod(role, index, name, namespace, f"10.77.0.{index + 1}", 0, found)
         for index in range(trainer["numNodes"])
     ]
+    policy, first = runtime["spec"]["mlPolicy"], f"{name}-node-0-0.{name}"
+    slots = trainer.get("numProcPerNode") or int(pods[0].container["env"].get("PADDLE_NPROC_PER_NODE", 1))
     for index, pod in enumerate(pods):
-        slots, first = trainer["numProcPerNode"], f"{name}-node-0-0.{name}"
-        pod.container["env"] |= build_local_torch_plugin_variables(len(pods), slots, index, first)
+        env = pod.container["env"]
+        if "torch" in policy:
+            env |= build_local_torch_plugin_variables(len(pods), slots, index, first)
+        elif "xgboost" in policy:
+            env |= build_local_xgboost_plugin_variables(len(pods), index, first)
     policies = [body for body in found if body["kind"] == "NetworkPolicy"]
-    return Cluster(pods, "".join(f"{pod.name}\n" for pod in pods), "", trainer["numProcPerNode"], policies)
+    return Cluster(pods, "".join(f"{pod.name}\n" for pod in pods), "", slots, policies)
 
 
 def _pod(
@@ -165,15 +172,16 @@ def _pod(
     annotation = template["metadata"].get("annotations", {}).get("k8s.v1.cni.cncf.io/networks", "")
     networks = annotation.count(",") + 1 if annotation else 0
     name = f"{run}-{role['name']}-0-{index}"
-    fill(template["spec"]["containers"][0], container["env"], name, address)
+    fill(template["spec"]["containers"][0], container["env"], name, address, index)
     _, scripts = read_config_map_for_local_mount(template["spec"], SCRIPTS_FOLDER, found)
     return Pod(name, role["name"], run, namespace, address, labels, container, scripts, networks)
 
 
-def fill(container: Body, env: dict[str, str], name: str, address: str) -> None:
+def fill(container: Body, env: dict[str, str], name: str, address: str, index: int = 0) -> None:
     """Set variables that are read from the pod. Each pod is on a node of its own, with a name that tempts
     shells."""
     fields = {"metadata.name": name, "status.podIP": address, "spec.nodeName": f"node of '{name}' $HOME"}
+    fields[COMPLETION_INDEX_FIELD] = str(index)
     for one in container.get("env", ()):
         source = one.get("valueFrom", {})
         if "fieldRef" in source:

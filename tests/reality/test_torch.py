@@ -5,8 +5,6 @@ torch is too large to fetch for a test: GANGPLAN_TORCH names a Python that has i
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import workspaces
-from tests.reality import pods, running
+from tests.reality import packages, pods, running
 from tests.reality.families import UnavailableError
 
 WORKERS, SLOTS = 3, 2
@@ -54,10 +52,7 @@ while True:
 @pytest.fixture(scope="module")
 def python() -> Path:
     """Return a Python with torch."""
-    named = os.environ.get("GANGPLAN_TORCH")
-    if not named:
-        pytest.skip("GANGPLAN_TORCH names no Python with torch")
-    return Path(named)
+    return packages.python_with("torch")
 
 
 def spec(*lines: str, command: str = "[python, train.py]", slots: int = SLOTS) -> str:
@@ -71,18 +66,9 @@ def spec(*lines: str, command: str = "[python, train.py]", slots: int = SLOTS) -
 def running_torch(folder: Path, python: Path, text: str, program: str = JOIN) -> Iterator[running.Run]:
     """Yield a run of torch with all its workers started; skip where hosts cannot run."""
     made = pods.cluster(pods.objects(folder / "workspace", text))
-    code = (
-        "import sys, torch; print(sys.base_prefix, torch.__path__[0], 'python%d.%d' % sys.version_info[:2])"
-    )
-    told = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
-    base, package, name = told.split()
-    binds = {"/opt/python": Path(base), "/opt/site": Path(package).parent, "/opt/bin": python.parent}
-    start = "#!/bin/sh\nexport PYTHONHOME=/opt/python PYTHONPATH=/opt/site LD_LIBRARY_PATH=/opt/python/lib\n"
-    start += f"exec /opt/python/bin/{name} -B"
-    shims = {"python": f'{start} "$@"\n', "torchrun": f'{start} /opt/bin/torchrun "$@"\n'}
     files = {f"{pods.HOME}/train.py": program, f"{pods.HOME}/program/train.py": program}
     try:
-        with running.started(folder, made, running.Image(None, shims | files, binds=binds)) as run:
+        with running.started(folder, made, packages.image(python, files, "torchrun")) as run:
             yield run
     except UnavailableError as error:
         pytest.skip(str(error))
