@@ -82,7 +82,8 @@ def _parse_spec_command_line(line: str) -> tuple[str, ...]:
         raise _build_command_error(message, help, "shell")
     line = _CONTINUED.sub(" ", line.strip())
     if line.endswith("&") and not any(mark in line.rstrip("& ") for mark in _SHELL):
-        help = f"Write command: {format_flow_list(shlex.split(line.rstrip('& ')))}; the run lasts as long as its program."
+        words = _split_command_line(line.rstrip("& "))
+        help = f"Write command: {format_flow_list(words)}; the run lasts as long as its program."
         raise _build_corrected_command_error(
             "the command has '&', which only a shell understands", help, "shell"
         )
@@ -96,12 +97,19 @@ def _parse_spec_command_line(line: str) -> tuple[str, ...]:
             else "Write command: [bash, -c, SCRIPT], with this text as SCRIPT.",
             "shell",
         )
+    return _parse_spec_command_list(_split_command_line(line))
+
+
+def _split_command_line(line: str) -> list[str]:
+    """Return the words of a line, or raise a pydantic error if it has none or its quotes do not match."""
     try:
         words = shlex.split(line)
     except ValueError as error:
         message = f"the command's quotes do not match: {error}"
         raise _build_command_error(message, "Close the quote, or write the command as a list.") from None
-    return _parse_spec_command_list(words)
+    if not words:
+        raise _build_corrected_command_error("the command is empty", _EXAMPLE)
+    return words
 
 
 def _describe_typesetting_of_spec_word(words: Sequence[Any], index: int) -> str:

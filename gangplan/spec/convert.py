@@ -76,16 +76,23 @@ def _convert_to_spec_duration(given: Any) -> Any:
     return given
 
 
+def split_words(words: Any) -> list[str]:
+    """Return the words of a command, from a list or one line; none if its quotes do not match."""
+    if isinstance(words, str):
+        try:
+            return shlex.split(words)
+        except ValueError:
+            return []
+    return [str(word) for word in words] if isinstance(words, list) else []
+
+
 def _convert_to_spec_command(word: str, given: Any) -> Any:
     """Split a command into words; a Python file alone gets its interpreter."""
-    words = (
-        shlex.split(given)
-        if isinstance(given, str) and given.count("'") % 2 == given.count('"') % 2 == 0
-        else given
-    )
+    words = split_words(given) or given
     if isinstance(words, (list, tuple)) and words and str(words[0]).endswith(".py"):
         return ["python", *map(str, words)]
-    return words if isinstance(words, list) and words and not set(given) & set("&|;<>$`\n") else given
+    is_for_shell = isinstance(given, str) and set(given) & set("&|;<>$`\n")
+    return words if isinstance(words, list) and words and not is_for_shell else given
 
 
 def _convert_environment_variables(word: str, given: Any) -> Any:

@@ -15,13 +15,14 @@ from gangplan.spec.convert import (
     convert_secret_refs_to_spec_variables,
     convert_value,
     parse_gpu_model,
+    split_words,
 )
 from gangplan.spec.flow import format_flow_list, format_flow_style
 from gangplan.spec.lookalikes import convert_to_latin
 from gangplan.spec.near import find_closest
 from gangplan.spec.phrases import format_dotted_path, quote_spec_value
 from gangplan.spec.repair import is_one_slip
-from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_spec_value_shape, split_words
+from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_spec_value_shape
 from gangplan.spec.words import (
     ABSENT_FIELDS,
     ABSENT_INSIDE,
@@ -187,9 +188,9 @@ def _describe_duplicate_spec_field(word: str, guess: str, block: Mapping[str, An
     """Return what to do about a field that is set under both names. Arguments belong after the program."""
     own, more = block[guess], block[word]
     if guess == "command" and fold_name(word) in ("args", "arguments") and isinstance(own, (str, list)):
-        both = [*split_words(own), *split_words(more)]
-        if both and not wrong(guess, both):
-            return f"Write command: {format_flow_list(both)}, and remove {word}:."
+        first, rest = split_words(own), split_words(more)
+        if first and rest and not wrong(guess, [*first, *rest]):
+            return f"Write command: {format_flow_list([*first, *rest])}, and remove {word}:."
     return f"Keep {guess}: and remove {word}:."
 
 

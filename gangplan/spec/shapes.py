@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Any
 
 from gangplan.spec.convert import (
@@ -11,6 +10,7 @@ from gangplan.spec.convert import (
     convert_mounts_to_spec_claims,
     convert_secret_refs_to_spec_variables,
     convert_whole_number,
+    split_words,
 )
 from gangplan.spec.flow import format_flow_list, format_flow_style
 
@@ -62,7 +62,8 @@ def describe_wrong_spec_value_shape(
     """
     field = path[-1] if path else ""
     if expected == "int_type" and field == "run" and isinstance(given, str):
-        return f"Write command: {format_flow_list(split_words(given))}, and remove run:. It counts repetitions of a job."
+        words = split_words(given) or ["WORD", "WORD"]
+        return f"Write command: {format_flow_list(words)}, and remove run:. It counts repetitions of a job."
     if expected in ("int_type", "int_from_float") and (number := convert_whole_number(given)) is not None:
         return f"Write {field}: {number}."
     if expected in ("tuple_type", "list_type") and (shown := _suggest_list_form(path, given)):
@@ -73,7 +74,9 @@ def describe_wrong_spec_value_shape(
         and not isinstance(given, bool)
     ):
         text = as_written or str(given)
-        words = shlex.split(text) if field in ("flags", "command") and text.count("'") % 2 == 0 else [text]
+        words = split_words(text) if field in ("flags", "command") else [text]
+        if not words:
+            return f"Write {field}: [WORD, WORD]; the quotes of this line do not match."
         return f"Write {field}: [{', '.join(words)}]."
     names = [name for name in given if isinstance(name, str)] if isinstance(given, (list, tuple)) else []
     if expected == "dict_type" and field in _NAMED and names:
@@ -112,10 +115,3 @@ def _suggest_data_field_for_mounts(given: Any) -> str:
             " them."
         )
     return "Write data: {CLAIM: /data}, with a claim from team.yaml: pods see no folders of their node."
-
-
-def split_words(words: Any) -> list[str]:
-    """Return the words of a command, from a list or one line; none if its quotes do not match."""
-    if isinstance(words, str):
-        return shlex.split(words) if words.count("'") % 2 == words.count('"') % 2 == 0 else []
-    return [str(word) for word in words] if isinstance(words, list) else []
