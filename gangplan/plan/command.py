@@ -226,14 +226,14 @@ def _list_launcher_word_problems(job: Job, launch: FoundLauncher) -> list[WordPr
 
 
 def _find_launcher_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
-    """Yield the problems of the launchers, each with the whole corrected command."""
+    """Yield the problems of the launchers; those that an edit corrects propose the whole command."""
     for launch in found:
         wrong = _list_launcher_word_problems(job, launch)
         right = _format_corrected_launch_command(job, launch, wrong)
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at
             path: FieldPath = ("command", min(index, len(job.command) - 1))
-            help = f"{one.hint} {right}".strip()
+            help = f"{one.hint} {right}".strip() if one.edit is not None else one.hint
             if one.command and is_pasteable(one.command) and is_proposed_command_sound(job, one.command):
                 help = f"Write command: {format_flow_list(one.command)}."
             yield Problem(path, one.message, help, one.rule)

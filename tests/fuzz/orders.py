@@ -92,7 +92,10 @@ COMMAND_WORDS = [
 
 
 def command_law(data: bytes) -> None:
-    """Check that a command is refused with a message or decided, and that proposed commands are right."""
+    """Check that a command is refused with a message or decided, and that proposed commands are right.
+
+    What is wrong with a proposed command must have been wrong with the command itself, and named.
+    """
     first, _, rest = data.decode("utf-8", "replace").partition("\n")
     image = first if first in [*IMAGES.values(), "pytorch", "deepspeed", "horovod"] else "openmpi"
     for value in (rest.split("\n"), rest):
@@ -105,12 +108,16 @@ def command_law(data: bytes) -> None:
                 find_launchers(words, family)
             except UnreadableError as refused:
                 assert str(refused)
-        for problem in decided(_root(), image, words[:128]).problems:
+        problems = decided(_root(), image, words[:128]).problems
+        named = {(one.rule, one.message) for one in problems}
+        for problem in problems:
             assert problem.message, problem
             right = proposed(problem.help)
             if right is not None:
-                again = decided(_root(), image, right).problems
-                assert all(one.severity < Severity.ERROR for one in again), (problem, again)
+                again = [
+                    one for one in decided(_root(), image, right).problems if one.severity is Severity.ERROR
+                ]
+                assert {(one.rule, one.message) for one in again} <= named, (problem, again)
 
 
 # CRDs
