@@ -20,6 +20,8 @@ _TRIED: tuple[dict[str, str], ...] = (
     {"framework": "mpi", "mpi": "MPICH", "mpiVersion": "5.0"},
     {"framework": "mpi", "mpi": "IntelMPI", "mpiVersion": "2021"},
     {"framework": "torch", "frameworkVersion": "2.6"},
+    {"framework": "jax", "frameworkVersion": "0.10"},
+    {"framework": "tensorflow", "frameworkVersion": "2.21"},
     {"framework": "paddle", "frameworkVersion": "3.3"},
     {"framework": "xgboost", "frameworkVersion": "3.2"},
 )

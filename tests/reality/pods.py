@@ -15,6 +15,7 @@ from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.local.trainer import (
+    build_local_jax_plugin_variables,
     build_local_mpi_plugin_variables,
     build_local_torch_plugin_variables,
     build_local_xgboost_plugin_variables,
@@ -137,7 +138,7 @@ def cluster(bodies: Iterable[Body]) -> Cluster:
 
 
 def _without_mpi(found: list[Body], job: Body, runtime: Body) -> Cluster:
-    """Return workers only, with the variables that Trainer 2.3 sets for torchrun and XGBoost (plugins/)."""
+    """Return workers only, with what Trainer 2.3 sets for torchrun, JAX and XGBoost (plugins/)."""
     name, namespace, trainer = job["metadata"]["name"], job["metadata"]["namespace"], job["spec"]["trainer"]
     (role,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     pods = [
@@ -150,6 +151,8 @@ def _without_mpi(found: list[Body], job: Body, runtime: Body) -> Cluster:
         env = pod.container["env"]
         if "torch" in policy:
             env |= build_local_torch_plugin_variables(len(pods), slots, index, first)
+        elif "jax" in policy:
+            env |= build_local_jax_plugin_variables(len(pods), index, first)
         elif "xgboost" in policy:
             env |= build_local_xgboost_plugin_variables(len(pods), index, first)
     policies = [body for body in found if body["kind"] == "NetworkPolicy"]
@@ -160,7 +163,10 @@ def _pod(
     role: Body, index: int, run: str, namespace: str, address: str, slots: int, found: Iterable[Body]
 ) -> Pod:
     template = role["template"]["spec"]["template"]
-    container = expand_local_container_like_kubelet(template["spec"]["containers"][0])
+    source, name = template["spec"]["containers"][0], f"{run}-{role['name']}-0-{index}"
+    read = {one["name"]: "" for one in source.get("env", ()) if "valueFrom" in one}
+    fill(source, read, name, address, index)
+    container = expand_local_container_like_kubelet(source, read)
     if role["name"] == "launcher":
         container["env"] |= build_local_mpi_plugin_variables(slots)
     labels = {
@@ -171,8 +177,6 @@ def _pod(
     }
     annotation = template["metadata"].get("annotations", {}).get("k8s.v1.cni.cncf.io/networks", "")
     networks = annotation.count(",") + 1 if annotation else 0
-    name = f"{run}-{role['name']}-0-{index}"
-    fill(template["spec"]["containers"][0], container["env"], name, address, index)
     _, scripts = read_config_map_for_local_mount(template["spec"], SCRIPTS_FOLDER, found)
     return Pod(name, role["name"], run, namespace, address, labels, container, scripts, networks)
 

@@ -1,6 +1,7 @@
-"""Runs without MPI or torchrun: Paddle's own launcher, and the tracker that XGBoost's first worker starts.
+"""Runs without MPI or torchrun, each with the real package of its framework on CPU.
 
-GANGPLAN_PADDLE and GANGPLAN_XGBOOST name Pythons with these packages (paddlepaddle 3.3.1, xgboost-cpu 3.2.0).
+GANGPLAN_JAX, GANGPLAN_TENSORFLOW, GANGPLAN_PADDLE and GANGPLAN_XGBOOST name Pythons with these packages
+(jax 0.10.2, tensorflow-cpu 2.21.0, paddlepaddle 3.3.1, xgboost-cpu 3.2.0).
 """
 
 from __future__ import annotations
@@ -22,6 +23,26 @@ with open(f"{name}.new", "w") as file:
     print(f"RANK={rank}", f"SIZE={size}", "CPUS=", "ARGS=", sep="\\n", file=file)
 os.rename(f"{name}.new", name)
 """
+#: As docs/job-commands.md has it.
+JAX = f"""\
+import os
+import jax, numpy
+from jax.experimental import multihost_utils
+jax.distributed.initialize(
+    num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
+    process_id=int(os.environ["JAX_PROCESS_ID"]),
+    cluster_detection_method="deactivate",
+)
+rank, size = jax.process_index(), int(multihost_utils.process_allgather(numpy.ones(1)).sum())
+{REPORT}"""
+TENSORFLOW = f"""\
+import os
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+total = tf.function(lambda: strategy.reduce("SUM", strategy.run(lambda: tf.ones([])), axis=None))
+rank, size = strategy.cluster_resolver.task_id, int(total())
+assert rank == int(os.environ["NODE_RANK"])
+{REPORT}"""
 PADDLE = f"""\
 import paddle, paddle.distributed as dist
 dist.init_parallel_env()
@@ -80,6 +101,11 @@ def run_to_the_end(
 )
 def test_paddle_starts_every_rank_once(command: str, tmp_path: Path) -> None:
     run_to_the_end(tmp_path, "paddle", PADDLE, 2, command, "network: {posture: isolated}\n")
+
+
+@pytest.mark.parametrize(("framework", "program"), [("jax", JAX), ("tensorflow", TENSORFLOW)])
+def test_workers_find_each_other(framework: str, program: str, tmp_path: Path) -> None:
+    run_to_the_end(tmp_path, framework, program, 1, "[python, train.py]", "network: {posture: isolated}\n")
 
 
 def test_xgboost_trains_with_the_tracker_of_the_first_worker(tmp_path: Path) -> None:
