@@ -11,14 +11,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from gangplan.engines.held import TASKS_AHEAD, get_worker_value, has_worker_value, set_worker_value
 from gangplan.errors import ToolError
 from gangplan.records import dataclass
-
-if TYPE_CHECKING:
-    from mpi4py.futures import MPIPoolExecutor
 
 Worker = TypeVar("Worker")
 Task = TypeVar("Task")
@@ -50,10 +47,6 @@ def _run_task_on_mpi_rank(
     return result
 
 
-# The pool of an MPI job that was started before the engine was asked for anything.
-_started: list[MPIPoolExecutor] = []
-
-
 def start_mpi_ranks_early(module: str) -> None:
     """Let all ranks of an MPI job but this one import a module while this one has other things to do.
 
@@ -70,7 +63,7 @@ def start_mpi_ranks_early(module: str) -> None:
         pool = MPIPoolExecutor()
         for _ in range(ranks):  # all ranks wait, so each gets one
             pool.submit(_import_module_on_mpi_rank, module, gc.get_threshold())
-        _started.append(pool)
+        pool.shutdown(wait=False)  # the ranks do what they were given; `map` opens a pool of its own
 
 
 def _import_module_on_mpi_rank(module: str, collector: tuple[int, int, int]) -> None:
@@ -113,7 +106,7 @@ class MpiEngine:
                 "Start it as: mpiexec -n 4 python -m mpi4py.futures -m gangplan render --engine mpi",
             )
 
-        with _started.pop() if _started else MPIPoolExecutor() as pool:
+        with MPIPoolExecutor() as pool:
             setup = _RankSetup(pickle.dumps(worker), gc.get_threshold())
             left = iter(tasks)
             under_way = deque(

@@ -212,11 +212,10 @@ def look_up_kueue_line(line: str | None) -> KueueLine:
     return _find_version_line(KUEUE_LINES, line)
 
 
-def is_weightless_queue_last(kueue: ToolVersion) -> bool:
-    """Return whether this Kueue lets an idle LocalQueue of weight 0 wait for others that share by usage."""
+def has_reached_kueue_patch(kueue: ToolVersion, since: int | None) -> bool:
+    """Return whether a version has what its line has since a patch. Lines newer than all here have it."""
     if parse_line_key(kueue.line) > max(map(parse_line_key, KUEUE_LINES)):
         return True
-    since = look_up_kueue_line(kueue.line).weightless_last_from
     return since is not None and kueue.patch >= since
 
 

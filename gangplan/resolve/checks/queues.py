@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.findings import FieldPath
-from gangplan.model.support import is_weightless_queue_last, look_up_kueue_line
+from gangplan.model.support import has_reached_kueue_patch, look_up_kueue_line
 from gangplan.model.version import parse_version
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.quota import list_team_pools
@@ -86,11 +86,10 @@ def _check_cluster_file_local_queue_weights(notes: ClusterCheck, path: FieldPath
 def _check_cluster_file_weightless_queues(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
     """Check that a queue of weight 0 next to others waits for them, which older Kueues do the other way round."""
     kueue = notes.spec.versions.kueue
-    if (
-        kueue is None
-        or len({team.queue, *team.local_queues}) < 2
-        or is_weightless_queue_last(parse_version(kueue))
-    ):
+    if kueue is None or len({team.queue, *team.local_queues}) < 2:
+        return
+    version = parse_version(kueue)
+    if has_reached_kueue_patch(version, look_up_kueue_line(version.line).weightless_last_from):
         return
     for queue, stated in team.local_queues.items():
         if stated.weight is not None and not stated.weight.nano:
