@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 STATIC := is-formatted is-linted is-typed is-layered is-documented is-rendered
-.PHONY: help demo installed ready test quick check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz crash clean
+.PHONY: help demo installed ready test quick check static $(STATIC) format docs update constraints schemas bench bench-all bench-page engines lab lab-up lab-down e2e e2e-matrix linters fidelity node images built reality law fuzz guided crash clean
 
 ##@ Every day
 help: ## List the targets
@@ -167,9 +167,13 @@ reality: $(READY) ## Run the launch scripts with every real MPI and shell, on up
 fuzz: $(READY) ## Try random texts, workspaces, programs and kills (WHAT=all|yaml|kill|..., COUNT, SEED)
 	@$(BIN)/python -m tests.fuzz $(WHAT) $(COUNT) $(SEED)
 
-# A case of the campaign `kill` counts as 200 texts.
+guided: $(READY) ## Try texts that coverage guides to new branches (WHAT=yaml|quantities|..., COUNT, SEED; x86-64 Linux)
+	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes --upgrade --target .gangplan/guided -r tests/fuzz/guided.txt
+	@PYTHONPATH=.gangplan/guided $(BIN)/python -m tests.fuzz.guided $(WHAT) $(COUNT) $(SEED)
+
+# A case of the campaign `kill` has three kills, and counts as 200 texts.
 crash: $(READY) ## Kill commands at KILLS random moments, and see that no file is lost or half-written (SEED)
-	@$(BIN)/python -m tests.fuzz kill $$(($(KILLS) * 200)) $(SEED)
+	@$(BIN)/python -m tests.fuzz kill $$((($(KILLS) + 2) / 3 * 200)) $(SEED)
 
 law: $(READY) ## Hold random command lines to what real MPIs start (SEED, COUNT)
 	@GANGPLAN_LAW_COUNT=$(COUNT) GANGPLAN_LAW_SEED=$(SEED) $(BIN)/python -m pytest -q tests/reality/test_law.py
