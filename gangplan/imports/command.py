@@ -42,9 +42,7 @@ _OF_THE_RUN = frozenset(
 )
 _PER_NODE = re.compile(r"ppr:([0-9]+):node")
 _VALUE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}]*))?\})")
-_FRAMEWORKS = {"torch": "torch", "accelerate": "torch", "horovod": "horovod", "deepspeed": "deepspeed"} | {
-    "paddle": "paddle"
-}
+_FRAMEWORKS = {"accelerate": "torch"} | {kind: kind for kind in ("torch", "horovod", "deepspeed", "paddle")}
 _EMPTY_LINE = re.compile(r"(?<=\\\n)[ \t]*\\\n")
 
 

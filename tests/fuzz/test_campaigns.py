@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import pytest
 
 from tests.fuzz.base import Texts, judged, run, within
 from tests.fuzz.campaigns import CAMPAIGNS
+from tests.fuzz.guided import PARTS
 from tests.workspaces import REPOSITORY
 
 # Cases of each campaign. Others have tests of their own: edits (tests/incremental),
@@ -29,6 +31,12 @@ def test_the_corpus_of_each_campaign_breaks_no_law(name: str) -> None:
     assert isinstance(campaign, Texts)
     texts = campaign.corpus()[:150]
     assert [text for text in texts if judged(campaign.law, text)] == []
+
+
+def test_coverage_can_guide_each_campaign_of_texts() -> None:
+    assert set(PARTS) == {name for name, one in CAMPAIGNS.items() if isinstance(one, Texts)}
+    for part in (part for parts in PARTS.values() for part in parts):
+        assert importlib.util.find_spec(part), part
 
 
 def test_a_broken_law_is_reported_with_its_seed() -> None:
