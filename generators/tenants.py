@@ -19,7 +19,8 @@ from gangplan.generators.common import (
     render_to_objects,
 )
 from gangplan.model import syncing
-from gangplan.model.site import DebugGrant, ExternalSecretStore, Tenant
+from gangplan.model.duration import format_duration
+from gangplan.model.site import ClaimToMake, DebugGrant, ExternalSecretStore, Tenant, VolumeToMake
 from gangplan.objects import Body
 
 # Built into every cluster; a pod with one can evict any other (pkg/apis/scheduling, Kubernetes v1.34).
@@ -215,29 +216,38 @@ def generate_persistent_volumes(tenant: Tenant) -> list[Body]:
     values = {
         "tenant": tenant,
         "no_class": "",  # else the cluster's default class would create another volume
-        "labels": generate_tenant_labels(tenant),
         "volume_annotations": _generate_storage_annotations(tenant, "PersistentVolume"),
         "claim_annotations": _generate_storage_annotations(tenant, "PersistentVolumeClaim"),
     }
     return [
         body
         for volume in tenant.volumes
-        for body in render_to_objects("tenant/volume.yaml.j2", {**values, "volume": volume})
+        for body in render_to_objects(
+            "tenant/volume.yaml.j2",
+            {**values, "volume": volume, "labels": _generate_claim_labels(tenant, volume)},
+        )
     ]
 
 
 def generate_persistent_volume_claims(tenant: Tenant) -> list[Body]:
     """Return a claim per `size` in the team's file. No commit ever removes a claim, because it has data."""
-    values = {
-        "tenant": tenant,
-        "labels": generate_tenant_labels(tenant),
-        "annotations": _generate_storage_annotations(tenant, "PersistentVolumeClaim"),
-    }
+    values = {"tenant": tenant, "annotations": _generate_storage_annotations(tenant, "PersistentVolumeClaim")}
     return [
         body
         for claim in tenant.claims
-        for body in render_to_objects("tenant/claim.yaml.j2", {**values, "claim": claim})
+        for body in render_to_objects(
+            "tenant/claim.yaml.j2",
+            {**values, "claim": claim, "labels": _generate_claim_labels(tenant, claim)},
+        )
     ]
+
+
+def _generate_claim_labels(tenant: Tenant, claim: ClaimToMake | VolumeToMake) -> list[tuple[str, str]]:
+    """Return the labels of a claim, by which a program that deletes data finds how long it is kept."""
+    labels = dict(generate_tenant_labels(tenant))
+    if claim.retention_s is not None:
+        labels["gangplan.dev/retention"] = format_duration(claim.retention_s)
+    return sorted(labels.items())
 
 
 def _generate_storage_annotations(tenant: Tenant, kind: str) -> list[tuple[str, str]]:

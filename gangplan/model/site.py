@@ -175,6 +175,7 @@ class ClaimToMake:
     size: Quantity
     access_modes: tuple[str, ...]
     storage_class: str
+    retention_s: int | None = None  # how long its data is kept, if stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,7 @@ class VolumeToMake:
     fs_type: str = ""
     secret: str = ""
     nfs: tuple[str, str] | None = None
+    retention_s: int | None = None  # as of a ClaimToMake
 
 
 @dataclass(frozen=True, slots=True)

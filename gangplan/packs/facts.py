@@ -46,6 +46,10 @@ PACK_FACTS: dict[str, FactPage] = {
     "encryptedClasses": FactPage("list", "Storage classes that encrypt."),
     "encryptedClaims": FactPage("list", "Claims known to be encrypted, as NAMESPACE/NAME."),
     "singleClaims": FactPage("list", "Claims that one node at a time can mount, as NAMESPACE/NAME."),
+    "claimData": FactPage("list", "How much data claims hold (`dataSize`), as NAMESPACE/NAME=SIZE."),
+    "retainedData": FactPage(
+        "list", "Claims and connections with a `retention`, as NAMESPACE/NAME by the team's file."
+    ),
     "catalogImages": FactPage("list", "Images of the catalog, as this cluster pulls them."),
     "fipsImages": FactPage("list", "Of these, the images with `fips: true`."),
     **{

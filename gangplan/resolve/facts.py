@@ -151,6 +151,10 @@ def _resolve_storage_facts(spec: Cluster, teams: Mapping[str, TeamFile]) -> dict
             ]
             + _list_encrypted_bucket_claims(spec, teams)
         ),
+        "claimData": _join_sorted_values(
+            f"{place}={claim.data_size}" for place, claim, _ in claims if claim.data_size is not None
+        ),
+        "retainedData": _list_data_with_retention(spec, teams),
         "singleClaims": _join_sorted_values(place for place, claim, _ in claims if _is_single(claim)),
     }
 
@@ -163,6 +167,17 @@ def _list_encrypted_bucket_claims(spec: Cluster, teams: Mapping[str, TeamFile]) 
         for key, volume in spec.teams[name].persistent_volumes.items()
         if volume.encrypted and key in team.spec.connections
     ]
+
+
+def _list_data_with_retention(spec: Cluster, teams: Mapping[str, TeamFile]) -> str:
+    """Return claims and connections that say how long their data is kept, by the names that specs use."""
+    return _join_sorted_values(
+        f"{namespace_of(spec, name, team.spec)}/{key}"
+        for name, team in teams.items()
+        for sources in (team.spec.claims, team.spec.connections)
+        for key, source in sources.items()
+        if source.retention is not None
+    )
 
 
 def _is_claim_encrypted_on_cluster(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:

@@ -66,6 +66,7 @@ def resolve_team_persistent_volumes(cluster: Cluster, name: str, team: Team) -> 
                 stated.fs_type or "",
                 stated.secret or "",
                 (stated.nfs.server, stated.nfs.path) if stated.nfs else None,
+                claim.retention,
             )
 
 
@@ -86,6 +87,7 @@ def _resolve_bucket_volume(
         (*options, *stated.mount_options),
         stated.fs_type or "",
         stated.secret or "",
+        retention_s=connection.retention,
     )
 
 

@@ -141,6 +141,7 @@ def _list_claims_to_make(cluster: Cluster, cluster_name: str, team: Team) -> tup
             claim.size,
             claim.access_modes,
             claim.storage_class or find_default_class(cluster) or "",
+            claim.retention,
         )
         for name, claim in sorted(team.claims.items())
         if claim.size is not None and is_claim_on_cluster(claim, cluster_name)

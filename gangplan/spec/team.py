@@ -84,6 +84,16 @@ class Claim(Strict):
         description="Size of a claim that gangplan creates; omitted: the claim already exists.",
         examples=["2Ti"],
     )
+    data_size: Memory | None = Field(
+        None,
+        description="How much data it holds; above 1Ti, runs that mount it get a warning that recommends a bucket (claim-size).",
+        examples=["800Gi"],
+    )
+    retention: DurationSeconds | None = Field(
+        None,
+        description="How long its data is kept before it is deleted; kept as a label on a claim that gangplan creates. GDPR asks for it.",
+        examples=["365d"],
+    )
     storage_class: SecretName | None = Field(
         None,
         description="Storage class of a claim that gangplan creates; omitted: the cluster's default.",
@@ -167,6 +177,11 @@ class Connection(Strict):
         None,
         description="Endpoint name of the cluster through which the store is reached; omitted: its type.",
         examples=["s3"],
+    )
+    retention: DurationSeconds | None = Field(
+        None,
+        description="How long its data is kept before it is deleted, as the bucket's lifecycle rules say. GDPR asks for it.",
+        examples=["365d"],
     )
     clusters: Clusters = Field(
         None,

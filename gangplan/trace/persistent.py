@@ -46,6 +46,8 @@ def trace_persistent_volume_causes(place: ClusterObjectContext, stars: FieldPath
     block = "connections" if is_bucket else "claims"
     if field == "accessModes":
         return [place.team(block, key, "readOnly" if is_bucket else "accessModes"), *around]
+    if last == "retention":
+        return [place.team(block, key, "retention")]
     if field == "mountOptions":
         text = str(place.body["spec"]["mountOptions"][int(last)])
         of = next((one for start, one in _OPTIONS.items() if text.startswith(start)), "")

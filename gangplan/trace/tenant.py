@@ -266,16 +266,12 @@ def _find_claim_key_of_traced_object(place: ClusterObjectContext) -> str:
     return str(name)
 
 
-def _trace_claim_name_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return [place.team("claims", _find_claim_key_of_traced_object(place), "claimName")]
+def _trace_claim_field_causes(place: ClusterObjectContext, stars: FieldPath, field: str) -> list[Cause]:
+    return [place.team("claims", _find_claim_key_of_traced_object(place), field, *stars)]
 
 
-def _trace_access_mode_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return [place.team("claims", _find_claim_key_of_traced_object(place), "accessModes", stars[0])]
-
-
-def _trace_claim_size_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
-    return [place.team("claims", _find_claim_key_of_traced_object(place), "size")]
+def _trace_volume_retention_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
+    return trace_persistent_volume_causes(place, ("retention",))
 
 
 def _trace_storage_class_causes(place: ClusterObjectContext, stars: FieldPath) -> list[Cause]:
@@ -369,16 +365,27 @@ TENANT_TABLES: dict[str, CauseTable] = {
     ),
     "PersistentVolume": CauseTable(
         ("metadata name", trace_persistent_volume_causes),
+        (f"metadata labels {PREFIX}retention", _trace_volume_retention_causes),
         *_META,
         ("spec claimRef namespace", namespace),
         ("spec **", trace_persistent_volume_causes),
         ("**", REST),
     ),
     "PersistentVolumeClaim": CauseTable(
-        ("metadata name", build_claim_cause_rule(_trace_claim_name_causes)),
+        ("metadata name", build_claim_cause_rule(partial(_trace_claim_field_causes, field="claimName"))),
+        (
+            f"metadata labels {PREFIX}retention",
+            build_claim_cause_rule(partial(_trace_claim_field_causes, field="retention"), "retention"),
+        ),
         *_META,
-        ("spec accessModes *", build_claim_cause_rule(_trace_access_mode_causes, "accessModes")),
-        ("spec resources requests storage", build_claim_cause_rule(_trace_claim_size_causes, "storage")),
+        (
+            "spec accessModes *",
+            build_claim_cause_rule(partial(_trace_claim_field_causes, field="accessModes"), "accessModes"),
+        ),
+        (
+            "spec resources requests storage",
+            build_claim_cause_rule(partial(_trace_claim_field_causes, field="size"), "storage"),
+        ),
         ("spec storageClassName", build_claim_cause_rule(_trace_storage_class_causes)),
         ("spec volumeName", trace_persistent_volume_causes),
         ("**", REST),

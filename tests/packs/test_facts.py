@@ -88,11 +88,16 @@ def test_own_pools_are_distinguished_from_rented_ones(tmp_path: Path) -> None:
 
 
 def test_facts_about_claims_come_from_the_team(tmp_path: Path) -> None:
+    """A policy on pods knows claims by their own names, one on runs by those that specs use."""
     text = TEAM.replace(
-        "filings: {accessModes", "filings: {encrypted: true, claimName: filings-v2, accessModes"
+        "filings: {accessModes",
+        "filings: {encrypted: true, claimName: filings-v2, dataSize: 800Gi, retention: 365d, accessModes",
     )
+    text = text.replace("bucket: radar,", "bucket: radar, retention: 90d,")
     found = of(tmp_path, **{"specs/nlp/team.yaml": text})
     assert found["encryptedClaims"] == "nlp/filings-v2"
+    assert found["claimData"] == "nlp/filings-v2=800Gi"
+    assert found["retainedData"] == "nlp/filings,nlp/radar"
     assert found["singleClaims"] == "nlp/notes"
 
 

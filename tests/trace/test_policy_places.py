@@ -111,6 +111,13 @@ CASES = {
         ((NLP, "", "compliance: [gdpr]\nresidency: eu\n"),),
         NLP,
     ),
+    "data without an end": Case(
+        "data-retained",
+        NLP,
+        "checkpoints}",
+        ((NLP, "", "compliance: [gdpr]\nresidency: eu\n"),),
+        NLP,
+    ),
     "a named claim": Case(
         "claims-encrypted",
         "specs/radiology/team.yaml",

@@ -116,13 +116,14 @@ debuggers: [{group: cv-on-call, until: "2030-01-31", reason: a hanging launcher}
 clusters: [lab]
 claims:
   scans: {accessModes: [ReadOnlyMany, ReadWriteMany], claimName: scans-2026}
-  results: {accessModes: [ReadWriteMany], size: 2Ti, storageClass: slow}
+  results: {accessModes: [ReadWriteMany], size: 2Ti, storageClass: slow, retention: 365d}
   scratch: {accessModes: [ReadWriteMany], size: 1Ti}
   corpus: {accessModes: [ReadOnlyMany], claimName: corpus-fsx}
-  home: {accessModes: [ReadWriteMany]}
+  home: {accessModes: [ReadWriteMany], dataSize: 800Gi, retention: 30d}
 connections:
   slides: {type: azure-blob, bucket: slide, region: eu-1, prefix: q, mount: blob, readOnly: true, egress: hub}
-  clips: {bucket: eg-clips, region: eu-1, prefix: q3, endpoint: "https://s.example.com", mount: mountpoint-s3}
+  clips:
+    {bucket: eg-clips, region: eu-1, prefix: q3, endpoint: "https://s.example.com", mount: mountpoint-s3, retention: 90d}
   bucket: {endpoint: "https://s3.example.com", bucket: pics, prefix: "2026", region: eu-1, secret: s3-keys}
   frames: {type: gcs, bucket: frames, prefix: raw, mount: gcsfuse, egress: hub}
   shown: {endpoint: "https://s3.example.com", bucket: films, secret: s3-keys, claim: scans}
@@ -132,7 +133,7 @@ pullSecrets: [registry-pull]
 identity:
   azure: {clientId: 11111111-2222-3333-4444-555555555555, tenantId: 66666666-7777-8888-9999-000000000000}
 defaults: {memory: 48Gi, priority: low, env: {LOG: info, TZ: CET}, egress: [hub]}
-"""
+"""  # noqa: E501  one line per bucket
 FULL = """\
 apiVersion: gangplan.dev/v1
 kind: TrainingJob
