@@ -25,7 +25,7 @@ TEMPLATES = {
     "gangplan-queues": "dashboards/gangplan-queues.yaml.j2",
 }
 WIDTH = 24
-# The width of lines of JSON, from which an object takes a line for each field.
+# The width of lines of JSON.
 _JSON_WIDTH = 100
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 # Colours of values that are fine, near a fault, and faulty.
@@ -56,20 +56,23 @@ def _generate_grafana_dashboard_config_map(site: Site, monitor: Monitor, name: s
 
 
 def _format_grafana_json(value: Any, indent: str = "") -> str:
-    """Return a value as JSON, on one line if it fits and on one line for each entry otherwise."""
+    """Return a value as JSON, filling lines; only entries that do not fit on one have lines of their own."""
     text = json.dumps(value, sort_keys=True)
     if not (isinstance(value, dict | list) and value) or len(indent) + len(text) <= _JSON_WIDTH:
         return text
-    inner = f"{indent} "
-    if isinstance(value, dict):
-        entries = [
-            f"{json.dumps(key)}: {_format_grafana_json(item, inner)}" for key, item in sorted(value.items())
-        ]
-    else:
-        entries = [_format_grafana_json(item, inner) for item in value]
-    lines = "".join(f"{inner}{entry},\n" for entry in entries)[:-2]
+    inner, lines = f"{indent} ", list[str]()
+    entries = (
+        [f"{json.dumps(key)}: {_format_grafana_json(item, inner)}" for key, item in sorted(value.items())]
+        if isinstance(value, dict)
+        else [_format_grafana_json(item, inner) for item in value]
+    )
+    for entry in entries:
+        if lines and "\n" not in lines[-1] + entry and len(lines[-1]) + len(entry) + 3 <= _JSON_WIDTH:
+            lines[-1] += f" {entry},"
+        else:
+            lines.append(f"{inner}{entry},")
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    return f"{opening}\n{lines}\n{indent}{closing}"
+    return opening + "\n".join(lines)[len(inner) : -1] + closing
 
 
 def generate_grafana_dashboard(site: Site, name: str) -> dict[str, Any]:
