@@ -24,7 +24,12 @@ _WORDS = {
     )
     for word in words.split()
 }
-_WEEKS = frozenset(("w", "wk", "week", "weeks"))
+# Words that only proposals understand, with their days: how long data is kept is often said in years.
+_DAYS = {
+    word: days
+    for words, days in (("w wk week weeks", 7), ("mo month months", 30), ("y yr yrs year years", 365))
+    for word in words.split()
+}
 _PART = re.compile(r"([0-9]+)(\.[0-9]+)?\s*([A-Za-z]+)[\s,]*", re.ASCII)
 
 
@@ -78,8 +83,10 @@ _READINGS = ((7, "hd"), (9, "h"), (168, "hm"), (299, "m"), (999, "ms"), (MAX_S, 
 # Notations of Slurm and clocks (days-hours:minutes:seconds, minutes:seconds), and of ISO 8601.
 _CLOCK = re.compile(r"(?:(?:([0-9]+)-)?([0-9]{1,3}):)?([0-9]{1,3}):([0-9]{2})", re.ASCII)
 _ISO = re.compile(
-    r"P(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?)?", re.ASCII | re.IGNORECASE
+    r"P(?:([0-9]+)Y)?(?:([0-9]+)M)?(?:([0-9]+)W)?(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?)?",
+    re.ASCII | re.IGNORECASE,
 )
+_ISO_SECONDS = (*(days * _SECONDS["d"] for days in (365, 30, 7)), *_SECONDS.values())
 
 
 def _propose_duration_units(number: int, span: tuple[int, int] | None) -> list[AmountProposal]:
@@ -100,20 +107,17 @@ def _propose_duration_units(number: int, span: tuple[int, int] | None) -> list[A
 
 def _propose_parsed_duration(text: str) -> list[AmountProposal]:
     """Return the same time in the units of gangplan, if the text can be understood."""
-    for pattern in (_CLOCK, _ISO):
+    for pattern, sizes in ((_CLOCK, _ISO_SECONDS[3:]), (_ISO, _ISO_SECONDS)):
         if match := pattern.fullmatch(text):
-            return _build_duration_proposal(
-                sum(
-                    int(part or 0) * size
-                    for part, size in zip(match.groups(), _SECONDS.values(), strict=True)
-                )
-            )
+            amounts = zip(match.groups(), sizes, strict=True)
+            return _build_duration_proposal(sum(int(part or 0) * size for part, size in amounts))
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text):
         return []
     seconds = 0
     for whole, fraction, word in parts:
-        unit = 7 * _SECONDS["d"] if word.lower() in _WEEKS else _SECONDS.get(_WORDS.get(word.lower(), ""), 0)
+        days, letter = _DAYS.get(word.lower(), 0), _WORDS.get(word.lower(), "")
+        unit = days * _SECONDS["d"] or _SECONDS.get(letter, 0)
         if not unit:
             return []
         seconds += int(whole) * unit + int(fraction[1:] or 0) * unit // 10 ** max(len(fraction) - 1, 0)
