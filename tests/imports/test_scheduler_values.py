@@ -121,6 +121,10 @@ INTERFACES = [
     ("NCCL_SOCKET_IFNAME", "hsn0", False),
     ("NCCL_SOCKET_IFNAME", "=ib0,ib1", False),
     ("NCCL_SOCKET_IFNAME", "^lo,docker0", True),
+    ("NCCL_SOCKET_IFNAME", "^docker,lo,veth,eth", False),
+    ("NCCL_SOCKET_IFNAME", "^eth0", False),
+    ("NCCL_SOCKET_IFNAME", "^=docker0,eth", True),
+    ("NCCL_SOCKET_IFNAME", "^=eth0,lo", False),
     ("NCCL_SOCKET_IFNAME", "eth", True),
     ("GLOO_SOCKET_IFNAME", "eno1", False),
     ("GLOO_SOCKET_IFNAME", "eth0", True),
@@ -142,3 +146,16 @@ def test_interfaces_of_the_old_nodes_do_not_come_along(
     assert one.is_right, one.findings
     (entry,) = [entry for entry in one.draft.work.entries() if entry.name == f"export {name}"]
     assert (entry.state, "interfaces" in entry.why) == (("mapped", False) if is_kept else ("dropped", True))
+
+
+@pytest.mark.parametrize(
+    "name", ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"]
+)
+@pytest.mark.parametrize("asked", [SLURM, SLURM.replace(" --gpus-per-node=4", "")])
+def test_which_gpus_of_a_node_a_script_shows_is_up_to_the_run(name: str, asked: str, tmp_path: Path) -> None:
+    script = asked + f"export {name}=all\nsrun python train.py\n"
+    (one,) = imported(tmp_path, "slurm", script, "job.sh", image="pytorch").imported
+    assert "env" not in one.draft.values
+    assert one.is_right, one.findings
+    (entry,) = [entry for entry in one.draft.work.entries() if entry.name == f"export {name}"]
+    assert (entry.state, entry.why) == ("dropped", "the GPUs of a worker are its own")

@@ -27,7 +27,14 @@ _INTERFACES = re.compile(
     r"|(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"
 )
 _CARDS = re.compile(r"(?:eth[1-9]|en[opsx]|em|ib|bond|team|br|hsn|p\d+p)[\w.]*(?:,.*)?")
-_POD_INTERFACES = re.compile(r"\^.*|=?(?:lo|e|et|eth|eth0)(?:,(?:lo|eth|eth0))*|[\d.]+/\d+(?:,[\d.]+/\d+)*|")
+# `^` excludes what begins so, `^=` what is called so (NCCL 2.28): without eth0, a pod has none left.
+_POD_INTERFACES = re.compile(
+    r"\^=(?!(?:.*,)?eth0(?:,|$)).*|\^(?!=)(?!(?:.*,)?(?:e|et|eth|eth0)(?:,|$)).*"
+    r"|=?(?:lo|e|et|eth|eth0)(?:,(?:lo|eth|eth0))*|[\d.]+/\d+(?:,[\d.]+/\d+)*|"
+)
+_VISIBLE_GPUS = (
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+)  # fmt: skip
 _MEETING = SET_BY_TORCHRUN | {
     "MASTER_NODE", "HEAD_NODE", "HEAD_NODE_IP", "GPUS_PER_NODE", "HOSTNAMES", "COUNT_NODE", "NODELIST", "HOSTFILE", "WORLD_RANK",
     "NPROCS", "MASTER_IP", "MASTER", "JAX_COORDINATOR_IP", "JAX_COORDINATOR_PORT",
@@ -149,7 +156,7 @@ class Surroundings:
             return "drop", "which hosts a run has is known when it starts, to what starts its ranks"
         if name.startswith(("SLURM_", "PBS_")):
             return "drop", "a run has no scheduler other than Kueue"
-        if name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        if name in _VISIBLE_GPUS:
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
             return "drop", "the image brings its software"
