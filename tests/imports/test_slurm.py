@@ -384,3 +384,26 @@ def test_nothing_in_a_script_is_executed(tmp_path: Path) -> None:
     text = f"#!/bin/bash\n#SBATCH -N $(touch {mark})\ntouch {mark}\nA=`touch {mark}`\nsrun ./x $(touch {mark}) $A\n"
     read(tmp_path, text, image="openmpi")
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "gpus", "models"),
+    [
+        ("--gpus-per-node=$SBATCH_GPUS_PER_NODE", {}, 4, []),
+        ("--gpus-per-node=$N", {}, 4, []),
+        ("--gpus-per-node=$N", {"N": "2"}, 2, []),
+        ("--gres=gpu:a100:$N", {}, 4, ["a100"]),
+        ("--gpus-per-node=a100:$N", {"N": "2"}, 2, ["a100"]),
+    ],
+)
+def test_a_number_of_gpus_that_is_open_is_no_model(
+    option: str, given: dict[str, str], gpus: int, models: list[str], tmp_path: Path
+) -> None:
+    script = (
+        f"#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4 --time=1:00:00\nsrun {option} python train.py\n"
+    )
+    (one,) = imported(tmp_path, "slurm", script, "job.sh", image="pytorch", filled=given).imported
+    assert one.draft.values["gpus"] == gpus
+    asked = [ask.message for ask in one.draft.questions if "is not a number of GPUs" in ask.message]
+    assert len(asked) == (not given)
+    assert [hint.text for hint in one.draft.work.hints if hint.kind == "model"] == models

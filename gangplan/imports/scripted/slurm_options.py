@@ -127,12 +127,20 @@ def _build_slurm_gpu_handler(name: str) -> Callable[[WantedAllocation, str, Sour
 
     def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
         model, _, count = value.rpartition(":")
-        if count and not count.isdigit():
+        is_open = "$" in count  # a variable that the script does not set, in place of a number
+        if is_open:
+            message = f"'{value}' is not a number of GPUs"
+            wanted.questions.append((node, message, "Correct the option, or fill it in: --set NAME=VALUE."))
+            count = "1"
+        elif count and not count.isdigit():
             model, count = count, "1"
         if not count.isdigit() or len(count) > 6:
             node.asked(f"'{value}' is not a number of GPUs")
             return
-        wanted.say(name, int(count), node, "gpus")
+        if is_open and wanted.gpus_on_node is not None:
+            node.asked(f"'{value}' is not a number of GPUs")
+        else:
+            wanted.say(name, int(count), node, "gpus")
         if model:
             wanted.models.append((model, node))
 
