@@ -307,7 +307,7 @@ def _map_training_image(draft: SpecDraft, command: ConvertedCommand) -> None:
                 "Use an image that has both.",
             )
             draft.miss(
-                "image", f"image of the {role.name}", other.text(), pod.main.image, "a run has one image"
+                "image", f"image of a {role.name}", other.text(), pod.main.image, "a run has one image"
             )
     has_intel = entry is not None and entry.mpi is not None and entry.mpi.implementation == "IntelMPI"
     if has_intel or work.mpi == "IntelMPI":

@@ -98,7 +98,7 @@ UNMET = {
         ("registry.example.com/physics/heat:1.4", "registry.example.com/physics/heat:1.3"),
         "the launcher has another image",
         (
-            "image of the launcher",
+            "image of a launcher",
             "registry.example.com/physics/heat:1.3",
             "registry.example.com/physics/heat:1.4",
         ),

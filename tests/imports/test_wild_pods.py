@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,20 @@ def test_a_missing_worker_is_silent(tmp_path: Path) -> None:
     pair = Pair("heat", "heat.yaml")
     compare(pair, one, job, pods_of_operator(job), pods_of_run(job)[:-1])
     assert set(pair.silent) == {"worker"}
+
+
+def test_a_launcher_of_its_own_is_named(tmp_path: Path) -> None:
+    """It has another image than workers, and an init container that its image starts."""
+    job = job_of(MPIJOB)
+    pod = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    image = pod["containers"][0]["image"]
+    pod["containers"][0]["image"] = "registry.example.com/optics/other:1"
+    pod["initContainers"] = [{"name": "order", "image": "registry.example.com/optics/order:1"}]
+    (one,) = imported(tmp_path, "mpijob", json.dumps(job)).imported
+    theirs, ours = pods_of_operator(job), pods_of_run(job)
+    ours[0]["spec"].pop("initContainers")
+    ours[0]["spec"]["containers"][0]["image"] = image
+    pair = Pair("heat", "heat.yaml")
+    compare(pair, one, job, theirs, ours)
+    assert pair.silent == {}
+    assert set(pair.named) == {"image", "container order", "container order image"}

@@ -144,8 +144,10 @@ def _compare_pods(report: _Report, source: Object, run: Object, role: str) -> No
     if role == "worker" and _SERVER in ours["program"]:
         theirs["program"] = ours["program"]  # the launcher has it
     for key in sorted({*theirs, *ours}):
-        is_longer = key == "grace" and int(ours[key]) >= int(theirs[key])
-        if theirs.get(key) != ours.get(key) and not is_longer:  # pods have somewhat more than ranks
+        is_longer = key == "grace" and int(ours[key]) >= int(theirs[key])  # more than ranks have
+        # A container that the run lacks is a difference by its own name; its image starts it.
+        is_nothing = key.endswith(" program") and theirs.get(key) == "" and key not in ours
+        if theirs.get(key) != ours.get(key) and not is_longer and not is_nothing:
             field = key.rpartition(" ")[2]
             parts = (_FIELDS.get(field, field),) if key in _FIELDS or key.startswith("container ") else ()
             parts += (_list_of(source, key.split(" ")[1]),) if key.startswith("container ") else ()
