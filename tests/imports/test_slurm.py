@@ -396,7 +396,7 @@ def test_nothing_in_a_script_is_executed(tmp_path: Path) -> None:
         ("--gpus-per-node=a100:$N", {"N": "2"}, 2, ["a100"]),
     ],
 )
-def test_a_number_of_gpus_that_is_open_is_no_model(
+def test_an_open_number_of_gpus_is_asked_and_not_read_as_a_model(
     option: str, given: dict[str, str], gpus: int, models: list[str], tmp_path: Path
 ) -> None:
     script = (
