@@ -48,7 +48,8 @@ PACK_FACTS: dict[str, FactPage] = {
     "singleClaims": FactPage("list", "Claims that one node at a time can mount, as NAMESPACE/NAME."),
     "claimData": FactPage("list", "How much data claims hold (`dataSize`), as NAMESPACE/NAME=SIZE."),
     "retainedData": FactPage(
-        "list", "Claims and connections with a `retention`, as NAMESPACE/NAME by the team's file."
+        "list",
+        "Claims and connections with a `retention`, their own or that of their claim, as NAMESPACE/NAME.",
     ),
     "catalogImages": FactPage("list", "Images of the catalog, as this cluster pulls them."),
     "fipsImages": FactPage("list", "Of these, the images with `fips: true`."),

@@ -170,14 +170,17 @@ def _list_encrypted_bucket_claims(spec: Cluster, teams: Mapping[str, TeamFile]) 
 
 
 def _list_data_with_retention(spec: Cluster, teams: Mapping[str, TeamFile]) -> str:
-    """Return claims and connections that say how long their data is kept, by the names that specs use."""
-    return _join_sorted_values(
-        f"{namespace_of(spec, name, team.spec)}/{key}"
-        for name, team in teams.items()
-        for sources in (team.spec.claims, team.spec.connections)
-        for key, source in sources.items()
-        if source.retention is not None
-    )
+    """Return claims and connections that say how long their data is kept, by the names that specs use.
+
+    A bucket that is read through a claim holds the claim's data: either of the two may say it.
+    """
+    found = []
+    for name, team in teams.items():
+        claims, connections = team.spec.claims, team.spec.connections
+        kept = {key for key, claim in claims.items() if claim.retention is not None}
+        kept |= {key for key, one in connections.items() if one.retention is not None or one.claim in kept}
+        found += [f"{namespace_of(spec, name, team.spec)}/{key}" for key in kept]
+    return _join_sorted_values(found)
 
 
 def _is_claim_encrypted_on_cluster(claim: Claim, regimes: Set[str], spec: Cluster) -> bool:

@@ -180,7 +180,7 @@ class Connection(Strict):
     )
     retention: DurationSeconds | None = Field(
         None,
-        description="How long its data is kept before it is deleted, as the bucket's lifecycle rules say. GDPR asks for it.",
+        description="How long its data is kept before it is deleted, as the bucket's lifecycle rules say; omitted: as its claim says. GDPR asks for it.",
         examples=["365d"],
     )
     clusters: Clusters = Field(

@@ -101,6 +101,13 @@ def test_facts_about_claims_come_from_the_team(tmp_path: Path) -> None:
     assert found["singleClaims"] == "nlp/notes"
 
 
+def test_a_bucket_is_kept_as_long_as_the_claim_it_is_read_through(tmp_path: Path) -> None:
+    """The bucket radar is read through lidar-files; lidar, by its keys alone, is another one."""
+    text = TEAM.replace("lidar-files: {", "lidar-files: {retention: 365d, ")
+    found = of(tmp_path, **{"specs/nlp/team.yaml": text})
+    assert found["retainedData"] == "nlp/lidar-files,nlp/radar"
+
+
 @pytest.mark.parametrize(
     ("storage", "compliance", "is_known"),
     [
