@@ -71,6 +71,65 @@ def test_a_condition_that_stays_open_says_what_to_give(tmp_path: Path) -> None:
     )
 
 
+# Values that only running the script would tell; the command of the run with MODE=full.
+OPEN = {
+    "what a program prints": "MODE=$(hostname | tail -c 3)\n",
+    "a part of it": 'MODE="x-`date +%s`"\n',
+    "a branch": "if [ -f /etc/fast ]; then MODE=fast; else MODE=slow; fi\n",
+    "a line of a file": "read -r MODE < mode.txt\n",
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_value_that_is_given_takes_the_place_of_one_that_only_a_run_tells(
+    name: str, tmp_path: Path
+) -> None:
+    ends = 'if [ "$MODE" = fast ] || [ "$MODE" = full ]; then\n  srun ./x $MODE\nelse\n  srun ./y\nfi\n'
+    (found,) = imported(
+        tmp_path, "slurm", SLURM + OPEN[name] + ends, "job.sbatch", image="openmpi"
+    ).everything
+    assert found.help == "Give what decides it: --set MODE=VALUE; or write the launch of one run without it."
+    (one,) = imported(
+        tmp_path / "given",
+        "slurm",
+        SLURM + OPEN[name] + ends,
+        "job.sbatch",
+        image="openmpi",
+        filled={"MODE": "full"},
+    ).imported
+    assert "./x full" in " ".join(one.draft.values["command"])
+    assert "./y" not in " ".join(one.draft.values["command"])
+
+
+def test_what_the_script_itself_sets_is_not_replaced(tmp_path: Path) -> None:
+    script = SLURM + "MODE=fast\nsrun ./x $MODE\n"
+    (one,) = imported(
+        tmp_path, "slurm", script, "job.sbatch", image="openmpi", filled={"MODE": "full"}
+    ).imported
+    assert "./x fast" in " ".join(one.draft.values["command"])
+
+
+@pytest.mark.parametrize(
+    ("condition", "runs"),
+    [
+        ('[ $A = 1 ] || [ "$B" = 2 ]', "x"),
+        ("[ $A = 2 ] || [[ $B == 3 ]]", "y"),
+        ("[ $A = 1 ] && [ $B = 3 ]", "y"),
+        ("[ $A = 1 ] && ! [ $B = 3 ]", "x"),
+        ("[ $A = 1 ] || [ $B = 2 ] && [ $B = 3 ]", "y"),  # && and || bind alike, from the left
+        ("[ $A = 2 ] && [ -f there ]", "y"),
+        ("[ -f there ] || true", "x"),
+        ("[[ $A == 2 || $B == 2 ]] && [ $A = 1 ]", "x"),
+        ("[ -f there ] && [ $A = 1 ]", ""),
+        ("grep -q x there || [ $A = 2 ]", ""),
+    ],
+)
+def test_tests_that_a_list_joins_decide_a_branch(condition: str, runs: str, tmp_path: Path) -> None:
+    script = SLURM + f"A=1\nB=2\nif {condition}; then\n  srun ./x\nelse\n  srun ./y\nfi\n"
+    found = imported(tmp_path, "slurm", script, "job.sbatch", image="openmpi").imported
+    assert [one.draft.values["command"][-1] for one in found] == ([f"./{runs}"] if runs else [])
+
+
 # Scripts whose only program is inside a compound command; the command of the run.
 INSIDE = {
     "a loop": 'seeds=(1 2 3)\nOUT=out\nfor seed in "${seeds[@]}"; do\n  ./x --seed $seed --out $OUT\ndone\n',

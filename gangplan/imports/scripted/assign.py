@@ -43,6 +43,8 @@ def record_shell_assignment(
     else:
         before = scope.values.get(name, "") if adds else ""
         value = append_to_shell_value(before, scope.value(text[found.end() : word.end]))
+    if not isinstance(value, str | tuple):
+        value = scope.given.get(name, value)
     scope.values[name] = value
     if exports or name in scope.exported:
         scope.exported.add(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 from gangplan.imports.scripted.expand import ScriptScope
@@ -29,6 +30,8 @@ _BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
 def evaluate_shell_condition(text: str, scope: ScriptScope) -> bool | None:
     """Return whether a condition holds; None if it is only known when the script runs."""
     bare = text.strip().rstrip(";").strip()
+    if (listed := _split_condition_commands(bare)) is not None:
+        return _evaluate_condition_commands(listed, scope)
     if bare.startswith("! "):
         inner = evaluate_shell_condition(bare[2:], scope)
         return None if inner is None else not inner
@@ -48,6 +51,33 @@ def evaluate_shell_condition(text: str, scope: ScriptScope) -> bool | None:
         inner = _evaluate_shell_condition_list(words[1:], _TEST, scope)
         return None if inner is None else not inner
     return _evaluate_shell_condition_list(words, _DOUBLE if is_new else _TEST, scope)
+
+
+def _split_condition_commands(text: str) -> list[str] | None:
+    """Split `[ A ] || [ B ] && C` into its commands and the operators between them; None for one command."""
+    try:
+        words = split_shell_words(text)
+    except UnreadableError:
+        return None
+    found, command, is_inside = list[str](), list[str](), False
+    for word in words:
+        is_inside = word in ("[", "[[") or (is_inside and word not in ("]", "]]"))
+        if word in _DOUBLE and not is_inside:
+            found += [" ".join(command), word]
+            command = []
+        else:
+            command.append(word)
+    return [*found, " ".join(command)] if found else None
+
+
+def _evaluate_condition_commands(listed: Sequence[str], scope: ScriptScope) -> bool | None:
+    """Evaluate commands that `&&` and `||` join, from left to right, as a shell does."""
+    status = evaluate_shell_condition(listed[0], scope)
+    for mark, command in zip(listed[1::2], listed[2::2], strict=True):
+        decisive = mark == "||"
+        values = status, evaluate_shell_condition(command, scope)
+        status = decisive if decisive in values else None if None in values else not decisive
+    return status
 
 
 def _evaluate_shell_condition_list(
@@ -111,7 +141,7 @@ def _evaluate_simple_shell_condition(words: list[str], scope: ScriptScope) -> bo
 
 
 def find_open_condition_names(one: Statement, text: str, scope: ScriptScope) -> list[str]:
-    """Return the variables in the conditions of an `if` that only its surroundings can set."""
+    """Return the variables in the conditions of an `if` whose values a user can give."""
     marks = [mark for mark in one.marks if mark.text in ("if", "elif", "then")]
     heads = [
         text[first.end : then.begin]
@@ -119,4 +149,4 @@ def find_open_condition_names(one: Statement, text: str, scope: ScriptScope) -> 
         if then.text == "then" and first.text != "then"
     ]
     names = [found[1] for head in heads for found in _OUTSIDE.finditer(head)]
-    return [name for name in dict.fromkeys(names) if name not in scope.values]
+    return [name for name in dict.fromkeys(names) if scope.can_be_given(name)]

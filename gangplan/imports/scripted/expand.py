@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 
 from gangplan.imports.scripted.arithmetic import evaluate_shell_arithmetic
@@ -37,7 +37,8 @@ class ScriptScope:
     `values` were set by it, or are known before it runs; a name that is absent comes from outside. `output`
     returns what a command in `$(...)` prints, None if unknown; `exported` are names that programs see;
     `present` are names that surely have a value when the script runs, although it is not known before;
-    `set_inside` are names that only subshells set.
+    `set_inside` are names that only subshells set; `given` are values of a user, which take the place of what
+    only running the script would tell.
     """
 
     values: dict[str, ShellValue] = field(default_factory=dict)
@@ -48,6 +49,11 @@ class ScriptScope:
     set_inside: set[str] = field(default_factory=set)
     length: int = 0
     exports_all: bool = False  # set -a
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def set_open_values(self, names: Iterable[str]) -> None:
+        """Set variables whose values only running the script would tell to what the user gives, if anything."""
+        self.values |= {name: self.given.get(name) for name in names}
 
     def fields(self, raw: str) -> list[ExpandedWord]:
         """Return the words to which a word of the script expands.
@@ -84,6 +90,10 @@ class ScriptScope:
     def is_present(self, name: str) -> bool:
         """Return whether a variable surely has a value that is not known before the script runs."""
         return name in self.present and name in self.values and self.values[name] is None
+
+    def can_be_given(self, name: str) -> bool:
+        """Return whether nothing before the run tells the value of a variable, and no scheduler sets it."""
+        return name not in self.present and not isinstance(self.values.get(name), str | tuple)
 
     def number(self, text: str) -> int | None:
         """Return the value of an arithmetic expression; None if it is not known or not an integer."""

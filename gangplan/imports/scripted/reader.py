@@ -89,7 +89,7 @@ def _walk_batch_script(
         str(wanted.settings["name"].value) if "name" in wanted.settings else _derive_script_name(script.file)
     )
     counts = wanted.counts()
-    scope = ScriptScope(dict(script.filled))
+    scope = ScriptScope(dict(script.filled), given=script.filled)
     about = variables.JobVariableFacts(name, script.task, len(wanted.array) or None)
     known = variables.find_slurm_and_pbs_variables(counts, about)
     known |= fill_script_arguments(script.filled)

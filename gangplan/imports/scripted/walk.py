@@ -235,7 +235,7 @@ class ScriptWalk:
             )
         is_subshell = self.script.text.startswith("(", one.begin)
         with restore_scope_after_subshell(self.scope) if is_subshell else nullcontext():
-            self.scope.values |= dict.fromkeys(names)
+            self.scope.set_open_values(names)
             self.scope.present -= names
             kinds = [self._kind(part, self._texts(part))[0] for part in one.parts if part.words]
         names = set() if is_subshell else names
@@ -304,7 +304,7 @@ class ScriptWalk:
         texts = [one.text for one in fields]
         kind, why = self._kind(lead, texts)
         names = find_names_that_are_read(texts) if len(parts) == 1 else set()
-        self.scope.values |= dict.fromkeys(names)
+        self.scope.set_open_values(names)
         if texts[:1] == [":"]:
             names = set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
         kind = "set" if names else kind
