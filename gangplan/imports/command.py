@@ -10,6 +10,7 @@ from dataclasses import field
 
 from gangplan.imports.accelerate import convert_accelerate_launch
 from gangplan.imports.scripts import is_rendezvous_option, simplify_command
+from gangplan.imports.users import drop_user_change
 from gangplan.plan.launchers import (
     FoundLauncher,
     MpiGeneration,
@@ -88,7 +89,14 @@ def convert_command(
 
     Raises UnreadableError for a script that no shell would accept.
     """
-    found = ConvertedCommand(tuple(words))
+    words, change, is_login = drop_user_change(words)
+    found = ConvertedCommand(words)
+    if change:
+        found.losses.append((change, "a run has one user, and its pods start as that one"))
+    if is_login:
+        found.questions.append(
+            f"{change.partition(' ')[0]} starts in the home of its user, with that user's settings; a run starts in the folder of its image"
+        )
     found.command, dropped = simplify_command(found.command)
     found.losses += dropped
     launchers = find_launchers(found.command, family)

@@ -289,3 +289,77 @@ def test_every_difference_has_a_reason(tmp_path: Path) -> None:
     rows = one.runs["lab"].differences
     assert [row.what for row in rows] == ["nvidia.com/a100 of a worker"]
     assert all(row.why for row in rows)
+
+
+CACHED = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: tune}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          initContainers:
+          - name: fetch
+            image: registry.example.com/nlp/tune:1
+            command: [fetch, --to, /root/.cache/huggingface/models]
+            volumeMounts: [{name: models, mountPath: /root/.cache/huggingface}]
+          containers:
+          - name: pytorch
+            image: registry.example.com/nlp/tune:1
+            command: [python, tune.py, --models, /root/.cache/huggingface/models, --old, /root/.cache/huggingface2]
+            env: [{name: OUT, value: /root/.cache/huggingface/out}]
+            volumeMounts: [{name: models, mountPath: /root/.cache/huggingface/}]
+            resources: {limits: {nvidia.com/gpu: 1, cpu: 4, memory: 16Gi}}
+          volumes: [{name: models, persistentVolumeClaim: {claimName: models}}]
+"""
+
+
+def test_a_cache_in_the_home_of_root_moves_where_the_run_may_enter(tmp_path: Path) -> None:
+    batch = imported(tmp_path, "pytorchjob", CACHED)
+    (one,) = batch.imported
+    values = one.draft.values
+    assert values["data"] == {"models": "/mnt/huggingface"}
+    assert values["env"] == {"OUT": "/mnt/huggingface/out", "HF_HOME": "/mnt/huggingface"}
+    assert values["command"][2:] == [
+        "--models",
+        "/mnt/huggingface/models",
+        "--old",
+        "/root/.cache/huggingface2",
+    ]
+    (fetch,) = values["setup"]
+    assert fetch["command"] == ["fetch", "--to", "/mnt/huggingface/models"]
+    assert fetch["env"] == {"HF_HOME": "/mnt/huggingface"}
+    assert "only root may enter /root: this cache is at /mnt/huggingface, and HF_HOME says so" in asked(batch)
+    assert one.is_right, one.findings
+    assert not [
+        each for each in one.runs["lab"].differences if each.area in ("volumes", "command", "environment")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("HF_HOME", "/root/.cache/huggingface", "/mnt/huggingface"),
+        ("HF_HOME", "/models", "/models"),
+        ("HF_HUB_CACHE", "/root/.cache/huggingface/hub", "/mnt/huggingface/hub"),
+    ],
+)
+def test_what_the_source_says_of_its_cache_is_kept(
+    variable: str, value: str, told: str, tmp_path: Path
+) -> None:
+    text = CACHED.replace(
+        "name: OUT, value: /root/.cache/huggingface/out", f"name: {variable}, value: {value}"
+    )
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert one.draft.values["env"][variable] == told
+
+
+def test_a_folder_of_roots_home_that_no_variable_names_is_refused(tmp_path: Path) -> None:
+    """Nothing tells the program where its own folder has gone."""
+    (one,) = imported(
+        tmp_path, "pytorchjob", CACHED.replace("/root/.cache/huggingface", "/root/models")
+    ).imported
+    assert {each.rule for each in one.findings if each.is_error} == {"mount-hides"}

@@ -1,0 +1,65 @@
+"""Move caches out of root's home, which no container of a run may enter, to folders that variables name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gangplan.imports.draft import SpecDraft
+from gangplan.imports.pods import SourceMount
+from gangplan.model.folders import ROOT_HOME
+
+# Folders of root's home, the variable that says where each is, and its folder in a run. Sources: huggingface_hub
+# 1.1 (constants.py), PyTorch 2.9 (torch.hub), Keras 3.12 (config.py), vLLM 0.11 (envs.py), Triton 3.5
+# (knobs.py), and the XDG Base Directory Specification 0.8.
+_CACHES = {
+    ".cache": ("XDG_CACHE_HOME", "/mnt/cache"),
+    ".cache/huggingface": ("HF_HOME", "/mnt/huggingface"),
+    ".cache/huggingface/hub": ("HF_HUB_CACHE", "/mnt/huggingface-hub"),
+    ".cache/torch": ("TORCH_HOME", "/mnt/torch"),
+    ".cache/vllm": ("VLLM_CACHE_ROOT", "/mnt/vllm"),
+    ".keras": ("KERAS_HOME", "/mnt/keras"),
+    ".triton/cache": ("TRITON_CACHE_DIR", "/mnt/triton"),
+}
+
+
+def move_cache_out_of_root_home(draft: SpecDraft, mount: SourceMount, path: str) -> str:
+    """Return the folder at which a run mounts a volume: that of the source, unless it is a cache in root's home."""
+    variable, folder = _CACHES.get(path.removeprefix(f"{ROOT_HOME}/"), ("", path))
+    if variable and path not in draft.moved:
+        draft.moved[path] = folder
+        says = f", and {variable} says so" if draft.put(f"env/{variable}", path) else ""
+        draft.wonder(
+            mount.node["mountPath"],
+            f"containers of runs are not root, and only root may enter {ROOT_HOME}: this cache is at {folder}{says}",
+            f"Where the program names {path} itself, write {folder} there.",
+        )
+    return folder
+
+
+def rename_moved_folders(draft: SpecDraft) -> None:
+    """Write the new folders into the variables and commands of a draft; setup and sidecars see them, too."""
+    if not draft.moved:
+        return
+    set_now = {_CACHES[path.removeprefix(f"{ROOT_HOME}/")] for path in draft.moved}
+    for field in ("env", "command", "setup", "sidecars"):
+        if field in draft.values:
+            draft.values[field] = _rename_folders(draft.values[field], draft.moved)
+    for other in (*draft.values.get("setup", ()), *draft.values.get("sidecars", ())):
+        other["env"] = {**dict(sorted(set_now)), **other.get("env", {})}
+
+
+def rename_moved_folder_in(text: str, moved: Mapping[str, str]) -> str:
+    """Return a text with the new folder in place of each that has moved."""
+    for path, folder in sorted(moved.items(), reverse=True):
+        text = re.sub(rf"{re.escape(path)}(?![\w.-])", folder, text)
+    return text
+
+
+def _rename_folders(value: Any, moved: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _rename_folders(one, moved) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rename_folders(one, moved) for one in value]
+    return rename_moved_folder_in(value, moved) if isinstance(value, str) else value
