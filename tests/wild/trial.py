@@ -21,7 +21,14 @@ from tests.wild.leaves import lost
 from tests.workspaces import STOCK, WIDE_CLUSTER, gangplan, write
 
 _GRANT = "nlp: {queue: training, podSecurity: {level: privileged, reason: Jobs of other systems., until: 2099-01-31}}"  # noqa: E501
-CLUSTER = WIDE_CLUSTER.replace("nlp: {queue: training}", _GRANT) + "limits: {workers: 500}\n"
+_ENDPOINTS = "egress:\n  internet: [{cidr: 0.0.0.0/0, ports: [443]}]\n"
+_SLICED = "  a100-sliced: {count: 40, cpu: 124, memory: 1900Gi, gpu: {model: a100-40gb, count: 24, mig: 2g.10gb}, labels: {pool: sliced}}\ntopology:\n"  # noqa: E501
+CLUSTER = (
+    WIDE_CLUSTER.replace("nlp: {queue: training}", _GRANT)
+    .replace("egress:\n", _ENDPOINTS)
+    .replace("topology:\n", _SLICED)
+    + "limits: {workers: 500}\n"
+)
 _ASKED = re.compile(r"--set ('[^']*'|\S+)")
 _TRIES = 5
 # Images of the catalog, and what a script mentions of their software.
