@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.workload import Hint, SourceJob
 from gangplan.model.frameworks import MPI_FRAMEWORKS
-from gangplan.spec.machines import GPU_MODELS, INSTANCES
+from gangplan.spec.machines import INSTANCES, find_gpu_model
 
 _QUEUE = "the team's queue and quota take the place of partitions, accounts and compute targets"
 _LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30
@@ -79,10 +77,9 @@ def _suggest_gpu_model(offered: set[str]) -> str:
 
 def find_offered_gpu_model(text: str, offered: set[str]) -> str:
     """Return the model that a cluster offers under that name or a synonym; empty without one."""
-    words = re.split(r"[^a-z0-9]+", text.lower())
     if text.lower() in offered:
         return text.lower()
-    meant = next((model for part, model in GPU_MODELS.items() if part in words or part in text.lower()), "")
+    meant = find_gpu_model(text)
     if meant in offered:
         return meant
     near = sorted(one for one in offered if one and one.partition("-")[0] == meant.partition("-")[0])

@@ -6,7 +6,7 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod
 from gangplan.imports.workload import PodRole
-from gangplan.spec.machines import GPU_MODELS, INSTANCES
+from gangplan.spec.machines import INSTANCES, find_gpu_model
 from gangplan.spec.nodes import NodePool
 
 # Labels for the type of a machine or its GPU: of Kubernetes, GKE, NVIDIA's GPU feature discovery, EKS
@@ -92,8 +92,7 @@ def _find_gpu_model_in_label(key: str, value: str) -> str:
         machine = INSTANCES.get(value.lower())
         return machine.model if machine else ""
     if key in _MODEL:
-        bare = value.lower()
-        return next((model for part, model in GPU_MODELS.items() if part in bare), "")
+        return find_gpu_model(value)
     return ""
 
 

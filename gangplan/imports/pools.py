@@ -10,7 +10,7 @@ from gangplan.imports.amounts import convert_imported_memory
 from gangplan.imports.draft import SpecDraft
 from gangplan.model.quantity import parse_quantity
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.machines import GPU_MODELS
+from gangplan.spec.machines import find_gpu_model
 from gangplan.spec.nodes import NodePool
 
 # What a node has in addition to a worker, for a launcher, sidecars and daemons.
@@ -133,9 +133,7 @@ def _choose_pool_label_for_imported_job(
 def _find_gpu_model_in_node_selectors(draft: SpecDraft) -> str:
     """Return the GPU model found in any label by which the source selects nodes, else a placeholder."""
     for entry in draft.work.account.entries():
-        if {"nodeSelector", "affinity"} & {str(part) for part in entry.path} and isinstance(entry.value, str):
-            bare = entry.value.lower()
-            found = next((model for part, model in GPU_MODELS.items() if part in bare), "")
-            if found:
-                return found
+        is_label = {"nodeSelector", "affinity"} & {str(part) for part in entry.path}
+        if is_label and isinstance(entry.value, str) and (found := find_gpu_model(entry.value)):
+            return found
     return _OF_GPU

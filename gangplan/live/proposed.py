@@ -19,7 +19,7 @@ from gangplan.live.snapshot import Snapshot
 from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
 from gangplan.records import dataclass
-from gangplan.spec.machines import GPU_MODELS
+from gangplan.spec.machines import find_gpu_model
 from gangplan.spec.phrases import convert_to_name
 from gangplan.spec.words import DNS_LABEL
 
@@ -157,8 +157,7 @@ def _build_proposed_node_pool(
 
 def _build_proposed_node_pool_gpu(labels: Mapping[str, str], resource: str, count: int) -> dict[str, Any]:
     product = next((labels[name] for name in _PRODUCTS if name in labels), "")
-    plain = re.sub(r"[^a-z0-9]+", "-", product.lower())
-    model = next((known for part, known in GPU_MODELS.items() if part in plain), "")
+    model = find_gpu_model(re.sub(r"[^a-z0-9.]+", "-", product.lower()))
     gpu: dict[str, Any] = {"model": model or convert_to_name(DNS_LABEL, product) or "gpu"}
     found = _GPUS.fullmatch(resource)
     if found and found["mig"]:

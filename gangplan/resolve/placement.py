@@ -136,6 +136,9 @@ def _choose_pool_misfit_rule(
         slices = sorted({one.gpu.mig for one in pools.values() if one.gpu and one.gpu.mig})
         if not slices:
             return POOL_NO_FIT, "Remove gpu.mig: no pool there offers MIG slices."
+        if shape.mig in slices:  # those of another model
+            models = {one.gpu.model for one in pools.values() if one.gpu and one.gpu.mig == shape.mig}
+            return POOL_NO_FIT, f"Write model: {' or '.join(sorted(filter(None, models)))}."
         return (
             POOL_NO_FIT,
             f"Write {'' if shape.mig else 'gpu: {'}mig: {' or '.join(slices)}{'' if shape.mig else '}'}.",

@@ -6,6 +6,7 @@ service.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,10 +49,6 @@ GPU_MODELS = {
     "b200": "b200-180gb",
     "mi300x": "mi300x",
     "rtx-pro-6000": "rtx-pro-6000",
-    "a100-80gb": "a100-80gb",
-    "a100-sxm4-80gb": "a100-80gb",
-    "a100-pcie-80gb": "a100-80gb",
-    "a100-sxm4-40gb": "a100-40gb",
     "tesla-a100": "a100-40gb",
     "a100": "a100-80gb",
     "v100": "v100-16gb",
@@ -61,3 +58,17 @@ GPU_MODELS = {
     "t4": "t4",
     "a10": "a10",
 }
+_MEMORY = re.compile(r"(?<![0-9.])([0-9]{2,3})gb\b")
+
+
+def find_gpu_model(text: str) -> str:
+    """Return the model that a product's name means (NVIDIA-A100-PCIE-40GB: a100-40gb); empty for other texts.
+
+    Memory that the name states goes before what its family usually has.
+    """
+    bare = text.lower()
+    model = next((model for part, model in GPU_MODELS.items() if part in bare), "")
+    stated = _MEMORY.search(bare)
+    if stated and _MEMORY.search(model):
+        return f"{model.partition('-')[0]}-{stated[0]}"
+    return model

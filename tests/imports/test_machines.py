@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gangplan.spec.machines import GPU_MODELS, INSTANCES
+from gangplan.spec.machines import GPU_MODELS, INSTANCES, find_gpu_model
 from tests import plain
 from tests.workspaces import REPOSITORY
 
@@ -49,3 +49,26 @@ def test_longer_names_of_gpus_come_first() -> None:
         for second in names[place + 1 :]
         if first in second and first != second
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("product", "model"),
+    [
+        ("NVIDIA-A100-PCIE-40GB", "a100-40gb"),
+        ("NVIDIA-A100-SXM4-80GB", "a100-80gb"),
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.10gb", "a100-40gb"),
+        ("nvidia-a100-80gb", "a100-80gb"),
+        ("nvidia-tesla-a100", "a100-40gb"),
+        ("A100", "a100-80gb"),
+        ("Tesla-V100-SXM2-32GB", "v100-32gb"),
+        ("Tesla-V100-SXM2-16GB", "v100-16gb"),
+        ("NVIDIA-H100-80GB-HBM3", "h100-80gb"),
+        ("NVIDIA-H200", "h200-141gb"),
+        ("NVIDIA-L4", "l4"),
+        ("NVIDIA-A10-24GB", "a10"),
+        ("AMD-Instinct-MI300X-OAM", "mi300x"),
+        ("m5.4xlarge", ""),
+    ],
+)
+def test_memory_in_a_name_of_a_gpu_tells_its_model(product: str, model: str) -> None:
+    assert find_gpu_model(product) == model

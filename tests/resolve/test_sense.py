@@ -62,6 +62,15 @@ def test_amounts_that_do_not_fit_the_gpus_are_reported(
     assert all(help in one.help for one in found)
 
 
+def test_slices_of_another_model_are_named(root: Path) -> None:
+    """The help asked for the very slices that the spec has."""
+    cluster = CLUSTER.replace(GPU, GPU.replace("a100-80gb", "a100-40gb"))
+    spec = written("pytorch", "gpus: 1\ngpu: {model: a100-80gb, mig: 1g.10gb}")
+    files = {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": cluster}
+    (found,) = gangplan("validate", "-C", workspaces.write(root, files)).findings
+    assert (found.rule, found.help) == ("pool-no-fit", "Write model: a100-40gb.")
+
+
 def test_default_amounts_are_not_reported(root: Path) -> None:
     spec = workspaces.SPEC.replace("cpu: 8\n", "").replace("gpus: 2", "gpus: 8")
     outcome = gangplan("validate", "-C", workspaces.write(root, {"specs/nlp/filings.yaml": spec}))
