@@ -96,7 +96,7 @@ class SpecDraft:
     `origins` gives the node of the source for each field, and `of_fabric` the containers that belong to the
     fabric of nodes. `rdma` are devices of a fabric by resource, and `host_paths` mounts of folders of the
     node: what becomes of both is decided once all pods are known. `moved` are folders of the source that a run
-    has elsewhere.
+    has elsewhere; `gpu_resource` is what its nodes call their GPUs.
     """
 
     work: SourceJob
@@ -114,6 +114,7 @@ class SpecDraft:
     refusals: list[Finding] = field(default_factory=list)
     unmet: list[UnmetFact] = field(default_factory=list)
     moved: dict[str, str] = field(default_factory=dict)
+    gpu_resource: str = ""
 
     def put(self, path: str, value: Any, node: SourceNode | None = None) -> bool:
         """Set a field (`mpi.bindTo`, or `env` with a key: `env/NAME`); return False if it has another value.

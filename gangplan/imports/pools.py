@@ -20,6 +20,7 @@ POOL_LABEL = "node.example.com/pool"
 OF_EVERY_NODE = frozenset(
     {"kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"}
 )
+_USUAL_GPU = "nvidia.com/gpu"  # what a pool's GPUs are called if its file does not say it
 _OF_GPU = "gpu"  # the model if the source does not name one
 
 
@@ -82,6 +83,8 @@ def suggest_pool_for_imported_job(
         value["capacity"] = capacity
     if gpus:
         value["gpu"] = {"model": model, "count": gpus}
+        if draft.gpu_resource not in ("", _USUAL_GPU):
+            value["gpu"]["resource"] = draft.gpu_resource
     name = f"migrated-{f'{gpus}-{model}-' if gpus else ''}{cpu}cpu-{memory >> 30}gi"[:40].rstrip("-")
     file, node = (
         f"overlays/{cluster}/cluster.yaml",

@@ -87,6 +87,7 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
         if count is None or count > _MOST_GPUS:
             _mark_source_nodes(nodes, "asked", f"a worker has up to {_MOST_GPUS} GPUs")
             return
+        draft.gpu_resource = name
         for node in nodes:
             draft.put("gpus", count, node)
         if name.startswith(MIG_PREFIX):

@@ -43,21 +43,33 @@ INSTANCES: dict[str, Machine] = dict(_load_machine_types())
 
 # A part of a GPU's name in lower case, and the model as clusters usually name it; longer parts come first.
 GPU_MODELS = {
+    "gb300": "gb300",
+    "gb200": "gb200",
     "h200": "h200-141gb",
     "h100": "h100-80gb",
     "b300": "b300-270gb",
     "b200": "b200-180gb",
+    "mi355x": "mi355x",
+    "mi325x": "mi325x",
     "mi300x": "mi300x",
+    "mi250x": "mi250x",
+    "mi250": "mi250",
+    "mi210": "mi210",
     "rtx-pro-6000": "rtx-pro-6000",
     "tesla-a100": "a100-40gb",
     "a100": "a100-80gb",
     "v100": "v100-16gb",
     "l40s": "l40s",
+    "l40": "l40",
+    "a40": "a40",
+    "a30": "a30",
     "a10g": "a10g",
     "l4": "l4",
     "t4": "t4",
     "a10": "a10",
 }
+# An A4000 is no A40.
+_GPU_NAME = re.compile(rf"(?:{'|'.join(GPU_MODELS)})(?![0-9])")
 _MEMORY = re.compile(r"(?<![0-9.])([0-9]{2,3})gb\b")
 
 
@@ -67,7 +79,8 @@ def find_gpu_model(text: str) -> str:
     Memory that the name states goes before what its family usually has.
     """
     bare = text.lower()
-    model = next((model for part, model in GPU_MODELS.items() if part in bare), "")
+    found = _GPU_NAME.search(bare)
+    model = GPU_MODELS[found[0]] if found else ""
     stated = _MEMORY.search(bare)
     if stated and _MEMORY.search(model):
         return f"{model.partition('-')[0]}-{stated[0]}"

@@ -246,6 +246,19 @@ def test_gpus_of_a_vendor_stay_with_it(case: str, tmp_path: Path) -> None:
     assert any(row.what == "vendor of the GPUs" for row in one.runs["lab"].differences) == bool(help)
 
 
+def test_a_pool_that_is_proposed_has_the_gpus_of_the_source(tmp_path: Path) -> None:
+    source = MPIJOB.replace("nvidia.com/gpu", "amd.com/gpu").replace(
+        "cpu: 8, memory: 64Gi", "cpu: 800, memory: 64Gi"
+    )
+    (one,) = imported(tmp_path, "mpijob", source).imported
+    pools = [
+        each.value["gpu"]
+        for each in one.draft.suggestions
+        if each.path[0] == "nodePools" and "gpu" in each.value
+    ]
+    assert pools == [{"model": "gpu", "count": 2, "resource": "amd.com/gpu"}]
+
+
 def test_a_scheduler_that_names_a_model_which_no_pool_has(tmp_path: Path) -> None:
     gpus = re.search(r"#SBATCH --gpus-per-node=\S+|#SBATCH --gres=\S+", SLURM)
     assert gpus
