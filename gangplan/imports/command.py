@@ -131,7 +131,7 @@ def convert_command(
         edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_launcher_option_removal(use)]
         if kind == "horovod":  # Horovod never counts by itself
             edits.append(WordEdit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
-        found.command = _remove_empty_continuations(
+        found.command = remove_empty_continuations(
             correct_launcher_words_in_command(found.command, one, edits) or found.command
         )
         found.losses += [
@@ -142,7 +142,7 @@ def convert_command(
     return found
 
 
-def _remove_empty_continuations(words: tuple[str, ...]) -> tuple[str, ...]:
+def remove_empty_continuations(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without script lines on which only a line continuation is left."""
     return tuple(word if "<<" in word else _EMPTY_LINE.sub("", word) for word in words)
 
@@ -179,7 +179,7 @@ def _convert_script_with_several_launches(
         )
         if fresh is not None:
             found.command = correct_launcher_words_in_command(found.command, fresh, edits) or found.command
-    found.command = _remove_empty_continuations(found.command)
+    found.command = remove_empty_continuations(found.command)
     return found
 
 

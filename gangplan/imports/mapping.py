@@ -13,6 +13,7 @@ from gangplan.imports.environment import map_imported_env
 from gangplan.imports.hints import map_import_hints, settle_rank_start_by_image
 from gangplan.imports.identity import build_migrated_name, map_identity
 from gangplan.imports.images import map_imported_image_to_catalog
+from gangplan.imports.interfaces import drop_node_interfaces
 from gangplan.imports.placement import account_for_imported_placement, map_imported_placement
 from gangplan.imports.platform import map_imported_devices_and_fabric
 from gangplan.imports.podfields import map_imported_pod_fields
@@ -64,6 +65,7 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
     for role in work.roles:
         map_containers_to_setup_and_sidecars(draft, role)
     rename_moved_folders(draft)
+    drop_node_interfaces(draft, work.lead.pod.main.node["command"] or work.lead.pod.main.node)
     account_for_worker_ssh_servers(draft)
     map_import_hints(draft)
     map_time_limit_retries_and_priority(draft)

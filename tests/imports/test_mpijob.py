@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from gangplan.imports.batch import read_import_batch
+from gangplan.imports.draft import ImportAnswers, ImportTarget
+from gangplan.imports.kinds import SOURCE_KINDS
 from gangplan.rules.imports import (
     IMPORT_ASKED,
     IMPORT_ENTRYPOINT,
@@ -14,7 +18,9 @@ from gangplan.rules.imports import (
     IMPORT_SOURCE,
     IMPORT_TEMPLATE,
 )
+from gangplan.workspace import load_workspace
 from tests.imports.sources import MPIJOB, imported
+from tests.workspaces import STOCK, WIDE_CLUSTER, write
 
 HEAT = """\
 # Solves the heat equation; ask the physics group.
@@ -207,3 +213,58 @@ def test_a_pull_secret_without_a_name_is_asked_about(tmp_path: Path) -> None:
     assert any(
         entry.state == "asked" and "'None' is not a name" in entry.why for entry in one.draft.work.entries()
     )
+
+
+# What mpirun of a source is given -> whether the run has it; RUN is the rest of its command.
+INTERFACES = {
+    "-x NCCL_SOCKET_IFNAME=ens9np0": False,
+    "-x NCCL_SOCKET_IFNAME=^docker,lo": True,
+    "-mca btl_tcp_if_include ens9np0": False,
+    "-mca btl_tcp_if_include eth0": True,
+    "-mca btl_tcp_if_include 10.0.0.0/8": True,
+    "-x UCX_NET_DEVICES=ens9np0": False,
+    "-x UCX_NET_DEVICES=mlx5_0:1": True,
+}
+
+
+@pytest.mark.parametrize("is_script", [True, False])
+@pytest.mark.parametrize("given", INTERFACES)
+def test_interfaces_of_nodes_stay_with_the_nodes(given: str, is_script: bool, tmp_path: Path) -> None:
+    start = MPIJOB[MPIJOB.index("            command: [mpirun") : MPIJOB.index("            env:")]
+    words = f"mpirun -np 8 {given} -mca pml ob1 /opt/heat/solve"
+    script = f"            command:\n            - bash\n            - -c\n            - |\n              cd /opt\n              {words} \\\n                --steps 9\n"
+    batch = imported(
+        tmp_path,
+        "mpijob",
+        MPIJOB.replace(start, script if is_script else f"            command: {json.dumps(words.split())}\n"),
+    )
+    (one,) = batch.imported
+    assert one.is_right, one.findings
+    value = given.split()[-1].partition("=")[2] or given.split()[-1]
+    assert (value in one.text) == INTERFACES[given]
+    told = [each for each in batch.everything if "not the node's interfaces" in each.message]
+    assert bool(told) != INTERFACES[given]
+    assert all(given in each.message or given.split()[1] in each.message for each in told)
+    assert "ob1" in one.text
+
+
+def test_interfaces_of_nodes_in_the_variables_of_pods(tmp_path: Path) -> None:
+    source = MPIJOB.replace("{name: HEAT_CASE, value: oven-7}", "{name: GLOO_SOCKET_IFNAME, value: ens5}")
+    (one,) = imported(tmp_path, "mpijob", source).imported
+    assert one.is_right, one.findings
+    assert "ens5" not in one.text
+    (row,) = [each for each in one.runs["lab"].differences if each.what == "GLOO_SOCKET_IFNAME"]
+    assert (row.source, row.run) == ("ens5", None)
+    assert "interfaces" in row.why
+
+
+@pytest.mark.parametrize(
+    "stated", ["fabrics:\n  rail: {hostNetwork: true, nodeAddresses: [10.0.0.0/24]}\n", ""]
+)
+def test_interfaces_stay_where_a_fabric_may_give_them(stated: str, tmp_path: Path) -> None:
+    write(tmp_path / "workspace", {**STOCK, "overlays/lab/cluster.yaml": WIDE_CLUSTER + stated})
+    source = MPIJOB.replace("{name: HEAT_CASE, value: oven-7}", "{name: GLOO_SOCKET_IFNAME, value: ens5}")
+    write(tmp_path / "sources", {"heat.yaml": source})
+    target = ImportTarget(load_workspace(tmp_path / "workspace"), "nlp", ImportAnswers())
+    batch = read_import_batch(SOURCE_KINDS["mpijob"], [tmp_path / "sources/heat.yaml"], target, {})
+    assert ("GLOO_SOCKET_IFNAME" in batch.imported[0].draft.values.get("env", {})) == bool(stated)

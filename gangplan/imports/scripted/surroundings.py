@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account, SourceNode
+from gangplan.imports.interfaces import names_node_interfaces
 from gangplan.imports.scripted.assemble import AssembledCommand
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
@@ -20,17 +21,6 @@ _PATHS = re.compile(
 )
 _SECRET = re.compile(
     r"(?:.*_)?(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET(?:_ACCESS_KEY)?|ACCESS_KEY(?:_ID)?)", re.IGNORECASE
-)
-# Variables that name interfaces, and values that say what pods have, too (gangplan/plan/setting_problems.py).
-_INTERFACES = re.compile(
-    r"(?:NCCL|RCCL|GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE|FI_(?:TCP|SOCKETS|UDP)_IFACE"
-    r"|(?:OMPI|PRTE|PMIX)_MCA_(?:btl_tcp|oob_tcp|prte|ptl_tcp)_if_include"
-)
-_CARDS = re.compile(r"(?:eth[1-9]|en[opsx]|em|ib|bond|team|br|hsn|p\d+p)[\w.]*(?:,.*)?")
-# `^` excludes what begins so, `^=` what is called so (NCCL 2.28): without eth0, a pod has none left.
-_POD_INTERFACES = re.compile(
-    r"\^=(?!(?:.*,)?eth0(?:,|$)).*|\^(?!=)(?!(?:.*,)?(?:e|et|eth|eth0)(?:,|$)).*"
-    r"|=?(?:lo|e|et|eth|eth0)(?:,(?:lo|eth|eth0))*|[\d.]+/\d+(?:,[\d.]+/\d+)*|"
 )
 _VISIBLE_GPUS = (
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
@@ -160,10 +150,7 @@ class Surroundings:
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
             return "drop", "the image brings its software"
-        if isinstance(value, str) and (
-            (_INTERFACES.fullmatch(name) and not _POD_INTERFACES.fullmatch(value))
-            or (name == "UCX_NET_DEVICES" and _CARDS.fullmatch(value))
-        ):
+        if isinstance(value, str) and names_node_interfaces(name, value):
             return "drop", "the pods of a run have other interfaces than the nodes of the old cluster"
         if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
             return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
