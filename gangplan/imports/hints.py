@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.imports.draft import ImportTarget, SpecDraft
+from gangplan.imports.pools import has_slices_of_imported_worker
 from gangplan.imports.workload import Hint, SourceJob
 from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.spec.machines import INSTANCES, find_gpu_model
@@ -36,9 +37,9 @@ def map_import_hints(draft: SpecDraft) -> None:
 
 
 def _list_pool_gpu_models(draft: SpecDraft) -> dict[str, str]:
-    """Return the pools of the team's clusters, and the GPU model of each."""
+    """Return the pools of the team's clusters, and the GPU model of each; none for MIG slices of another size."""
     return {
-        name: (pool.gpu.model or "") if pool.gpu else ""
+        name: (pool.gpu.model or "") if has_slices_of_imported_worker(draft, pool) and pool.gpu else ""
         for one in draft.home.clusters.values()
         for name, pool in one.node_pools.items()
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod
+from gangplan.imports.pools import has_slices_of_imported_worker
 from gangplan.imports.workload import PodRole
 from gangplan.spec.machines import INSTANCES, find_gpu_model
 from gangplan.spec.nodes import NodePool
@@ -77,7 +78,12 @@ def _choose_pool_by_node_labels(draft: SpecDraft, left: dict[str, SourceNode]) -
         return
     for key, node in left.items():
         model = _find_gpu_model_in_label(key, node.text())
-        if model and any(pool.gpu and pool.gpu.model == model for pool in pools.values()):
+        offers = [
+            pool.gpu.model
+            for pool in pools.values()
+            if pool.gpu and has_slices_of_imported_worker(draft, pool)
+        ]
+        if model and model in offers:
             draft.put("gpu.model", model, node)
         else:
             node.asked(f"no pool of the team's clusters is labelled {key}: {node.text()}")

@@ -34,6 +34,11 @@ def has_room_for_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
     )
 
 
+def has_slices_of_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
+    """Return whether a pool offers what the source asks for: whole GPUs, or the same MIG slices."""
+    return pool.gpu is not None and pool.gpu.mig == draft.values.get("gpu", {}).get("mig")
+
+
 def _has_devices_of_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
     """Return whether a pool may be the one whose devices the source asks for, such as slices of TPUs.
 

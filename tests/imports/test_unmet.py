@@ -246,6 +246,28 @@ def test_gpus_of_a_vendor_stay_with_it(case: str, tmp_path: Path) -> None:
     assert any(row.what == "vendor of the GPUs" for row in one.runs["lab"].differences) == bool(help)
 
 
+SLICED = "  sliced: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-40gb, count: 24, mig: 2g.10gb}}\n"
+
+
+@pytest.mark.parametrize(
+    ("resource", "gpu"),
+    [("nvidia.com/gpu", None), ("nvidia.com/mig-2g.10gb", {"mig": "2g.10gb", "model": "a100-40gb"})],
+)
+def test_slices_are_not_whole_gpus_of_their_model(
+    resource: str, gpu: dict[str, str] | None, tmp_path: Path
+) -> None:
+    cluster = WIDE_CLUSTER.replace(POOLS, POOLS + SLICED)
+    write(tmp_path / "workspace", {**STOCK, "overlays/lab/cluster.yaml": cluster})
+    source = MPIJOB.replace("nvidia.com/gpu", resource).replace(
+        "          volumes:\n",
+        "          nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-PCIE-40GB}\n          volumes:\n",
+    )
+    write(tmp_path / "sources", {"heat.yaml": source})
+    target = ImportTarget(load_workspace(tmp_path / "workspace"), "nlp", ImportAnswers())
+    batch = read_import_batch(SOURCE_KINDS["mpijob"], [tmp_path / "sources/heat.yaml"], target, {})
+    assert batch.imported[0].draft.values.get("gpu") == gpu
+
+
 def test_a_pool_that_is_proposed_has_the_gpus_of_the_source(tmp_path: Path) -> None:
     source = MPIJOB.replace("nvidia.com/gpu", "amd.com/gpu").replace(
         "cpu: 8, memory: 64Gi", "cpu: 800, memory: 64Gi"

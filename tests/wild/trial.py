@@ -74,6 +74,12 @@ def value_of(name: str) -> str:
     return "value"
 
 
+def compared_with(name: str, text: str) -> str:
+    """Return the first value with which a script compares a variable; empty if it compares it with none."""
+    found = re.search(rf"\$\{{?{re.escape(name)}\b\}}?\"?\s+==?\s+(\\\"[^\s\"]+\\\"|\"?[\w.-]+)", text)
+    return found[1].replace("\\", "").removeprefix("" if "\\" in found[1] else '"') if found else ""
+
+
 # What looks at a source that imports whole, in its workspace.
 Look = Callable[[Batch, Path], None]
 
@@ -148,16 +154,15 @@ def _answers(
     batch: Batch, given: dict[str, str], image: str, command: str, source: Source
 ) -> tuple[dict[str, str], str, str]:
     """Return the values of variables, the image and the command that findings ask for by a flag."""
-    given = dict(given)
+    given, text = dict(given), source.file.read_text(encoding="utf-8")
     for one in batch.everything:
         help = one.help or ""
         is_open = one.is_error
         for flag in _ASKED.findall(help) if is_open else ():
             name = shlex.split(flag)[0].partition("=")[0]
             if name != "NAME":
-                given.setdefault(name, value_of(name))
+                given.setdefault(name, compared_with(name, text) or value_of(name))
         if is_open and ("--image" in help or one.rule == "image-missing") and not image:
-            text = source.file.read_text(encoding="utf-8")
             image = next(name for name, sign in _IMAGES.items() if re.search(sign, text, re.IGNORECASE))
         if one.rule == "image-without-mpi" and image:
             image = "deepspeed" if "deepspeed" in one.message else "openmpi"
