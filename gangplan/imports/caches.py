@@ -24,7 +24,7 @@ _CACHES = {
 }
 
 
-def move_cache_out_of_root_home(draft: SpecDraft, mount: SourceMount, path: str) -> str:
+def place_cache_outside_root_home(draft: SpecDraft, mount: SourceMount, path: str) -> str:
     """Return the folder at which a run mounts a volume: that of the source, unless it is a cache in root's home."""
     variable, folder = _CACHES.get(path.removeprefix(f"{ROOT_HOME}/"), ("", path))
     if variable and path not in draft.moved:
@@ -38,7 +38,7 @@ def move_cache_out_of_root_home(draft: SpecDraft, mount: SourceMount, path: str)
     return folder
 
 
-def rename_moved_folders(draft: SpecDraft) -> None:
+def rewrite_moved_folders(draft: SpecDraft) -> None:
     """Write the new folders into the variables and commands of a draft; setup and sidecars see them, too."""
     if not draft.moved:
         return
@@ -50,7 +50,7 @@ def rename_moved_folders(draft: SpecDraft) -> None:
         other["env"] = {**dict(sorted(set_now)), **other.get("env", {})}
 
 
-def rename_moved_folder_in(text: str, moved: Mapping[str, str]) -> str:
+def rewrite_moved_folder_names(text: str, moved: Mapping[str, str]) -> str:
     """Return a text with the new folder in place of each that has moved."""
     for path, folder in sorted(moved.items(), reverse=True):
         text = re.sub(rf"{re.escape(path)}(?![\w.-])", folder, text)
@@ -62,4 +62,4 @@ def _rename_folders(value: Any, moved: Mapping[str, str]) -> Any:
         return {key: _rename_folders(one, moved) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_rename_folders(one, moved) for one in value]
-    return rename_moved_folder_in(value, moved) if isinstance(value, str) else value
+    return rewrite_moved_folder_names(value, moved) if isinstance(value, str) else value

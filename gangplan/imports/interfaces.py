@@ -26,7 +26,7 @@ _MCA = "OMPI_MCA_"
 _WHY = "the pods of a run have other interfaces than their nodes"
 
 
-def names_node_interfaces(name: str, value: str) -> bool:
+def is_node_interface_setting(name: str, value: str) -> bool:
     """Return whether a variable names interfaces that no pod has, such as NCCL_SOCKET_IFNAME=ens9np0."""
     return bool(
         (_INTERFACES.fullmatch(name) and not _POD_INTERFACES.fullmatch(value))
@@ -67,7 +67,7 @@ def _drop_from_env(draft: SpecDraft) -> list[str]:
     lost = {
         name: value
         for name, value in env.items()
-        if isinstance(value, str) and names_node_interfaces(name, value)
+        if isinstance(value, str) and is_node_interface_setting(name, value)
     }
     for role in draft.work.roles:
         for one in role.pod.main.env:
@@ -86,7 +86,7 @@ def _drop_from_flags(flags: list[str], found: list[str]) -> list[str]:
     while at < len(flags):
         if flags[at].lstrip("-") in ("mca", "prtemca", "pmixmca") and len(flags) > at + 2:
             step = 3
-            is_lost = names_node_interfaces(_MCA + flags[at + 1], flags[at + 2])
+            is_lost = is_node_interface_setting(_MCA + flags[at + 1], flags[at + 2])
         else:
             step, is_lost = 1, False
         (found if is_lost else kept).extend(
@@ -119,8 +119,8 @@ def _drop_from_command(command: list[str], found: list[str]) -> list[str]:
 def _is_lost(use: ParsedOption) -> bool:
     if use.option.role == "env":
         name, _, value = use.value.partition("=")
-        return names_node_interfaces(name, use.values[1] if len(use.values) > 1 else value)
+        return is_node_interface_setting(name, use.values[1] if len(use.values) > 1 else value)
     if use.option.role == "parameter":
         name, _, value = use.value.partition("=")
-        return names_node_interfaces(_MCA + name, use.values[1] if len(use.values) > 1 else value)
+        return is_node_interface_setting(_MCA + name, use.values[1] if len(use.values) > 1 else value)
     return False

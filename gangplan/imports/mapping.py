@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from gangplan.imports.account import SourceNode
-from gangplan.imports.caches import rename_moved_folders
+from gangplan.imports.caches import rewrite_moved_folders
 from gangplan.imports.command import ConvertedCommand, UnreadableError, convert_command
 from gangplan.imports.containers import map_containers_to_setup_and_sidecars
 from gangplan.imports.draft import ImportTarget, SpecDraft
@@ -64,7 +64,7 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
     map_imported_devices_and_fabric(draft)
     for role in work.roles:
         map_containers_to_setup_and_sidecars(draft, role)
-    rename_moved_folders(draft)
+    rewrite_moved_folders(draft)
     drop_node_interfaces(draft, work.lead.pod.main.node["command"] or work.lead.pod.main.node)
     account_for_worker_ssh_servers(draft)
     map_import_hints(draft)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.account import SourceNode
-from gangplan.imports.caches import rename_moved_folder_in
+from gangplan.imports.caches import rewrite_moved_folder_names
 from gangplan.imports.command import UnreadableError, convert_command
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod, expand_source_variables_like_kubelet, is_gangplan_launch_command
@@ -87,7 +87,7 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
     shape.add(
         "command",
         "program",
-        rename_moved_folder_in(
+        rewrite_moved_folder_names(
             format_program_for_import_comparison(
                 drop_user_change(draft.given_command or lead.command)[0], env
             ),
@@ -100,7 +100,7 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
         name = "launcher" if role is work.launcher else "worker"
         for one in role.pod.main.env:
             if one.name not in work.sets:
-                shown = rename_moved_folder_in(one.shown(), draft.moved)
+                shown = rewrite_moved_folder_names(one.shown(), draft.moved)
                 shape.add_of_role(name, "environment", one.name, shown, one.node)
         _add_devices_of_other_source_containers(shape, role.pod)
         for mount in role.pod.main.mounts:

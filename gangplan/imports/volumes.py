@@ -8,7 +8,7 @@ from typing import Any
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.amounts import convert_imported_memory
-from gangplan.imports.caches import move_cache_out_of_root_home
+from gangplan.imports.caches import place_cache_outside_root_home
 from gangplan.imports.draft import SpecDraft, has_file_field
 from gangplan.imports.environment import suggest_team_reference
 from gangplan.imports.inline import map_inline_csi_volume
@@ -97,7 +97,7 @@ def _map_volume_mount(draft: SpecDraft, mount: SourceMount) -> None:
         draft.ask(volume.node, why, "Put the data on a claim of the team, and mount that.")
         node["mountPath"].asked(why)
         return
-    handler(draft, mount, volume, move_cache_out_of_root_home(draft, mount, path))
+    handler(draft, mount, volume, place_cache_outside_root_home(draft, mount, path))
 
 
 def _map_claim_volume(draft: SpecDraft, mount: SourceMount, volume: SourceVolume, path: str) -> None:

@@ -68,7 +68,7 @@ GPU_MODELS = {
     "t4": "t4",
     "a10": "a10",
 }
-# An A4000 is no A40.
+# Not the A40 in the name of an A4000.
 _GPU_NAME = re.compile(rf"(?:{'|'.join(GPU_MODELS)})(?![0-9])")
 _MEMORY = re.compile(r"(?<![0-9.])([0-9]{2,3})gb\b")
 

@@ -347,9 +347,7 @@ def test_a_cache_in_the_home_of_root_moves_where_the_run_may_enter(tmp_path: Pat
         ("HF_HUB_CACHE", "/root/.cache/huggingface/hub", "/mnt/huggingface/hub"),
     ],
 )
-def test_what_the_source_says_of_its_cache_is_kept(
-    variable: str, value: str, told: str, tmp_path: Path
-) -> None:
+def test_a_cache_that_the_source_names_is_kept(variable: str, value: str, told: str, tmp_path: Path) -> None:
     text = CACHED.replace(
         "name: OUT, value: /root/.cache/huggingface/out", f"name: {variable}, value: {value}"
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gangplan.imports.account import Account, SourceNode
-from gangplan.imports.interfaces import names_node_interfaces
+from gangplan.imports.interfaces import is_node_interface_setting
 from gangplan.imports.scripted.assemble import AssembledCommand
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.expand import ScriptScope
@@ -150,7 +150,7 @@ class Surroundings:
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
             return "drop", "the image brings its software"
-        if isinstance(value, str) and names_node_interfaces(name, value):
+        if isinstance(value, str) and is_node_interface_setting(name, value):
             return "drop", "the pods of a run have other interfaces than the nodes of the old cluster"
         if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
             return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
