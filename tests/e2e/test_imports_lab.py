@@ -18,6 +18,7 @@ from gangplan.objects import dump_all
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
+from gangplan.spec.cluster import Cluster
 from gangplan.workspace import load_workspace
 from tests import plain
 from tests.e2e import world
@@ -108,6 +109,14 @@ def imported(root: Path) -> list[ImportedSource]:
     return done
 
 
+def _with_room_for_both(spec: Cluster) -> Cluster:
+    """Return a cluster with twice its nodes: the sources know no pools, and may take those of the runs."""
+    pools = {
+        name: pool.model_copy(update={"count": 2 * pool.count}) for name, pool in spec.node_pools.items()
+    }
+    return spec.model_copy(update={"node_pools": pools})
+
+
 def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> None:
     profile = fixtures.chosen()
     fixtures.require(profile)
@@ -120,7 +129,7 @@ def test_pods_of_imported_runs_equal_those_of_their_sources(tmp_path: Path) -> N
     texts = result.texts
     with Lab(profile) as lab:
         lab.tell(Story(Plot.RUN, namespace=None, run=None))  # all pods are there at one time
-        lab.add_nodes(world.nodes(spec))
+        lab.add_nodes(world.nodes(_with_room_for_both(spec)))
         for path in sorted(texts, key=lambda one: ("platform/" not in one, "tenants/" not in one, one)):
             for body in load_objects(texts[path]):
                 lab.client.apply_patiently(body)
