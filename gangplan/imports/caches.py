@@ -29,6 +29,7 @@ def place_cache_outside_root_home(draft: SpecDraft, mount: SourceMount, path: st
     variable, folder = _CACHES.get(path.removeprefix(f"{ROOT_HOME}/"), ("", path))
     if variable and path not in draft.moved:
         draft.moved[path] = folder
+        mount.node["mountPath"].asked(f"only root may enter {ROOT_HOME}: it is at {folder}")
         says = f", and {variable} says so" if draft.put(f"env/{variable}", path) else ""
         draft.wonder(
             mount.node["mountPath"],
@@ -50,16 +51,11 @@ def rewrite_moved_folders(draft: SpecDraft) -> None:
         other["env"] = {**dict(sorted(set_now)), **other.get("env", {})}
 
 
-def rewrite_moved_folder_names(text: str, moved: Mapping[str, str]) -> str:
-    """Return a text with the new folder in place of each that has moved."""
-    for path, folder in sorted(moved.items(), reverse=True):
-        text = re.sub(rf"{re.escape(path)}(?![\w.-])", folder, text)
-    return text
-
-
 def _rename_folders(value: Any, moved: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: _rename_folders(one, moved) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_rename_folders(one, moved) for one in value]
-    return rewrite_moved_folder_names(value, moved) if isinstance(value, str) else value
+    for path, folder in sorted(moved.items(), reverse=True) if isinstance(value, str) else ():
+        value = re.sub(rf"{re.escape(path)}(?![\w.-])", folder, value)
+    return value

@@ -62,8 +62,9 @@ class ConvertedCommand:
     """The command for a spec, and what else its launcher specified.
 
     `ranks` and `per_worker` are counts that it gave; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once`
-    is set if nothing in it starts ranks, so that it ran once in its pod; `launches` are those of a script with several. `losses` are words that the run does
-    not need, each with the reason; `questions` are about what changes its meaning.
+    is set if nothing in it starts ranks, so that it ran once in its pod; `launches` are those of a script with
+    several. `losses` are words that the run does not need, each with the reason; `questions` are about what
+    changes its meaning, and `why` is the reason for another program than the source's.
     """
 
     command: tuple[str, ...]
@@ -80,6 +81,7 @@ class ConvertedCommand:
     losses: list[tuple[str, str]] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     launches: list[CountedLaunch] = field(default_factory=list)
+    why: str = ""
 
 
 def convert_command(
@@ -92,7 +94,8 @@ def convert_command(
     words, change, is_login = drop_user_change(words)
     found = ConvertedCommand(words)
     if change:
-        found.losses.append((change, "a run has one user, and its pods start as that one"))
+        found.why = "a run has one user, and its pods start as that one"
+        found.losses.append((change, found.why))
     if is_login:
         found.questions.append(
             f"{change.partition(' ')[0]} starts in the home of its user, with that user's settings; a run starts in the folder of its image"

@@ -98,6 +98,7 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
     except UnreadableError as error:
         draft.refuse(IMPORT_SCRIPT, node, f"the script cannot be read: {error} is not closed", "Close it.")
         found = ConvertedCommand(())
+    draft.command_why = found.why
     for loss, why in found.losses:
         work.notes.append(f"{loss}: {why}")
     if found.is_elastic:

@@ -9,11 +9,9 @@ from typing import Any
 
 from gangplan.generators.scripts import SCRIPTS_FOLDER
 from gangplan.imports.account import SourceNode
-from gangplan.imports.caches import rewrite_moved_folder_names
 from gangplan.imports.command import UnreadableError, convert_command
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourcePod, expand_source_variables_like_kubelet, is_gangplan_launch_command
-from gangplan.imports.users import drop_user_change
 from gangplan.imports.volumes import find_renamed_keys_of_imported_volume, list_imported_mounts
 from gangplan.imports.workload import PodRole
 from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB, role_of
@@ -87,12 +85,7 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
     shape.add(
         "command",
         "program",
-        rewrite_moved_folder_names(
-            format_program_for_import_comparison(
-                drop_user_change(draft.given_command or lead.command)[0], env
-            ),
-            draft.moved,
-        ),
+        format_program_for_import_comparison(draft.given_command or lead.command, env),
         lead.node["command"],
     )
     shape.add("image", "image", work.workers.pod.main.image, work.workers.pod.main.node["image"])
@@ -100,15 +93,13 @@ def describe_source_for_import_comparison(draft: SpecDraft) -> JobShape:
         name = "launcher" if role is work.launcher else "worker"
         for one in role.pod.main.env:
             if one.name not in work.sets:
-                shown = rewrite_moved_folder_names(one.shown(), draft.moved)
-                shape.add_of_role(name, "environment", one.name, shown, one.node)
+                shape.add_of_role(name, "environment", one.name, one.shown(), one.node)
         _add_devices_of_other_source_containers(shape, role.pod)
         for mount in role.pod.main.mounts:
             held = list_imported_mounts(role.pod.main).get(mount.path, "")
             is_renamed = mount.volume and find_renamed_keys_of_imported_volume(mount.volume)
             node = mount.volume.node if mount.volume and is_renamed and not mount.sub_path else mount.node
-            path = mount.path.rstrip("/") or "/"
-            shape.add_of_role(name, "volumes", draft.moved.get(path, path), held, node)
+            shape.add_of_role(name, "volumes", mount.path.rstrip("/") or "/", held, node)
         _add_node_access_of_source(shape, name, role.pod)
     if limit := work.settings.get("timeout"):
         shape.add("policy", "deadline in seconds", limit.value, limit.node)
@@ -284,7 +275,7 @@ def format_program_for_import_comparison(words: Sequence[str], env: Mapping[str,
             found = convert_command(words, family, env)
         except UnreadableError:
             break
-        if not found.questions:
+        if not found.questions and not found.why:
             return _CARRIED.sub(r"\1", " ".join(_normalise_compared_program_words(found.command)))
     return " ".join(words)
 

@@ -334,9 +334,9 @@ def test_a_cache_in_the_home_of_root_moves_where_the_run_may_enter(tmp_path: Pat
     assert fetch["env"] == {"HF_HOME": "/mnt/huggingface"}
     assert "only root may enter /root: this cache is at /mnt/huggingface, and HF_HOME says so" in asked(batch)
     assert one.is_right, one.findings
-    assert not [
-        each for each in one.runs["lab"].differences if each.area in ("volumes", "command", "environment")
-    ]
+    (moved,) = [each for each in one.runs["lab"].differences if each.area == "volumes"]
+    assert (moved.what, moved.run) == ("/root/.cache/huggingface", None)
+    assert moved.why == "only root may enter /root: it is at /mnt/huggingface"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_a_launch_as_another_user_is_that_of_the_run(change: str, is_login: bool
     (one,) = batch.imported
     assert one.is_right, one.findings
     assert one.draft.values["command"] == ["/opt/heat/solve", "--steps", "1000"]
-    assert not [each for each in one.runs["lab"].differences if each.area == "command"]
+    (command,) = [each for each in one.runs["lab"].differences if each.area == "command"]
+    assert command.why == "a run has one user, and its pods start as that one"
     home = [each.message for each in batch.everything if "starts in the home of its user" in each.message]
     assert len(home) == is_login
