@@ -10,9 +10,8 @@ from gangplan.imports.draft import SpecDraft
 from gangplan.imports.pods import SourceMount
 from gangplan.model.folders import ROOT_HOME
 
-# Folders of root's home, the variable that says where each is, and its folder in a run. Sources: huggingface_hub
-# 1.1 (constants.py), PyTorch 2.9 (torch.hub), Keras 3.12 (config.py), vLLM 0.11 (envs.py), Triton 3.5
-# (knobs.py), and the XDG Base Directory Specification 0.8.
+# Folders of root's home, the variable that says where each is, and its folder in a run. Sources: constants.py of
+# huggingface_hub, torch/hub.py, config.py of Keras, envs.py of vLLM; Triton; the XDG Base Directory Specification.
 _CACHES = {
     ".cache": ("XDG_CACHE_HOME", "/mnt/cache"),
     ".cache/huggingface": ("HF_HOME", "/mnt/huggingface"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Options with a value of each program (util-linux 2.41, sudo 1.9.17, gosu 1.17, su-exec 0.2, OpenDoas 6.8).
+# Options with a value of each program (su and runuser of util-linux 2.38; sudo(8), doas(1)).
 _VALUES = {
-    "su": "-c --command -g --group -G --supp-group -s --shell -w --whitelist-environment -T --no-pty",
+    "su": "-c --command -g --group -G --supp-group -s --shell -w --whitelist-environment",
     "runuser": "-c --command -u --user -g --group -G --supp-group -s --shell -w --whitelist-environment",
     "sudo": "-u --user -g --group -h --host -p --prompt -C --close-from -D --chdir -T -r -t",
     "doas": "-u -C",

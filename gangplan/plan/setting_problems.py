@@ -218,12 +218,7 @@ def _check_rank_number(job: Job, setting: VariableSetting) -> Problem | None:
 
 
 def _check_world_size(job: Job, setting: VariableSetting) -> Problem | None:
-    """Check that the number of ranks is the planned one.
-
-    A single rank of a worker may start a process for each GPU: their number is right, too.
-    """
-    if job.slots == 1 and job.gpus and setting.value == str(job.workers * job.gpus):
-        return None
+    """Check that the number of ranks is the planned one."""
     if setting.value == str(job.ranks) or job.ranks == 1 or not _is_setting_seen_by_ranks(job, setting):
         return None
     if not re.fullmatch(r"\d+", setting.value):

@@ -136,9 +136,13 @@ def _choose_pool_misfit_rule(
         slices = sorted({one.gpu.mig for one in pools.values() if one.gpu and one.gpu.mig})
         if not slices:
             return POOL_NO_FIT, "Remove gpu.mig: no pool there offers MIG slices."
-        if shape.mig in slices:  # those of another model
-            models = {one.gpu.model for one in pools.values() if one.gpu and one.gpu.mig == shape.mig}
-            return POOL_NO_FIT, f"Write model: {' or '.join(sorted(filter(None, models)))}."
+        if shape.mig in slices:  # those of another model, or of another pool than the named one
+            offers = {
+                name: one.gpu.model for name, one in pools.items() if one.gpu and one.gpu.mig == shape.mig
+            }
+            if shape.model in (None, *offers.values()):
+                return POOL_NO_FIT, f"Name another pool: {' or '.join(sorted(offers))}."
+            return POOL_NO_FIT, f"Write model: {' or '.join(sorted({one or '' for one in offers.values()}))}."
         return (
             POOL_NO_FIT,
             f"Write {'' if shape.mig else 'gpu: {'}mig: {' or '.join(slices)}{'' if shape.mig else '}'}.",

@@ -14,6 +14,7 @@ CHANGES = {
     ("runuser", "mpi", "-l", "-c", "mpirun ./x"): (("bash", "-c", "mpirun ./x"), "runuser", True),
     ("su", "-", "mpi", "-c", "mpirun ./x"): (("bash", "-c", "mpirun ./x"), "su", True),
     ("su", "mpi", "--command=mpirun ./x"): (("bash", "-c", "mpirun ./x"), "su", False),
+    ("su", "-P", "mpi", "-c", "mpirun ./x"): (("bash", "-c", "mpirun ./x"), "su", False),
     ("su", "-c", "mpirun $1", "mpi", "./x"): (("bash", "-c", "mpirun $1", "bash", "./x"), "su", False),
     ("/sbin/runuser", "-u", "mpi", "--", "mpirun", "-n", "2"): (("mpirun", "-n", "2"), "/sbin/runuser -u mpi --", False),
     ("runuser", "--user=mpi", "mpirun", "-c"): (("mpirun", "-c"), "runuser --user=mpi", False),

@@ -155,16 +155,6 @@ def test_each_setting_breaks_the_rule_listed_or_none(image: str, written: str, r
     assert all(one.path[0] == place for one in found)
 
 
-@pytest.mark.parametrize(
-    ("slots", "size", "is_right"), [(1, 8, True), (1, 4, True), (1, 16, False), (2, 16, False)]
-)
-def test_a_rank_may_count_a_process_for_each_gpu(slots: int, size: int, is_right: bool, root: Path) -> None:
-    """A script that mpirun starts once on each worker starts a process for each GPU: 4 workers x 2 GPUs."""
-    env = (EnvVar("WORLD_SIZE", str(size)),)
-    found = problems(root, "deepspeed", ["python", "t.py"], env=env, slots=slots)
-    assert ("rank-constant" not in {str(one.rule) for one in found}) == is_right
-
-
 @pytest.mark.parametrize(("image", "written", "rule"), CASES, ids=[" ".join(case[:2]) for case in CASES])
 def test_a_proposed_command_has_no_problems(image: str, written: str, rule: str, root: Path) -> None:
     for one in judged(root, image, written):

@@ -71,6 +71,13 @@ def test_slices_of_another_model_are_named(root: Path) -> None:
     assert (found.rule, found.help) == ("pool-no-fit", "Write model: a100-40gb.")
 
 
+def test_a_pool_without_the_slices_is_replaced_by_one_with_them(root: Path) -> None:
+    spec = written("pytorch", "gpus: 1\ngpu: {mig: 1g.10gb}\nplacement: {nodePool: a100}")
+    files = {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": CLUSTER}
+    (found,) = gangplan("validate", "-C", workspaces.write(root, files)).findings
+    assert (found.rule, found.help) == ("pool-no-fit", "Name another pool: mig.")
+
+
 def test_default_amounts_are_not_reported(root: Path) -> None:
     spec = workspaces.SPEC.replace("cpu: 8\n", "").replace("gpus: 2", "gpus: 8")
     outcome = gangplan("validate", "-C", workspaces.write(root, {"specs/nlp/filings.yaml": spec}))
