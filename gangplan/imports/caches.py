@@ -39,15 +39,22 @@ def place_cache_outside_root_home(draft: SpecDraft, mount: SourceMount, path: st
 
 
 def rewrite_moved_folders(draft: SpecDraft) -> None:
-    """Write the new folders into the variables and commands of a draft; setup and sidecars see them, too."""
+    """Write the new folders into the variables and commands of all pods of a draft.
+
+    Setup and sidecars have the job's variables. Where the source sets one of these for its program alone, they are
+    told the folder that they used without it.
+    """
     if not draft.moved:
         return
-    set_now = {_CACHES[path.removeprefix(f"{ROOT_HOME}/")] for path in draft.moved}
-    for field in ("env", "command", "setup", "sidecars"):
+    caches = [_CACHES[path.removeprefix(f"{ROOT_HOME}/")] for path in draft.moved]
+    for field in ("env", "command", "setup", "sidecars", "steps", "roles"):
         if field in draft.values:
             draft.values[field] = _rename_folders(draft.values[field], draft.moved)
     for other in (*draft.values.get("setup", ()), *draft.values.get("sidecars", ())):
-        other["env"] = {**dict(sorted(set_now)), **other.get("env", {})}
+        set_now = draft.values.get("env", {})
+        told = {name: folder for name, folder in sorted(caches) if set_now.get(name) != folder}
+        if told:
+            other["env"] = {**told, **other.get("env", {})}
 
 
 def _rename_folders(value: Any, moved: Mapping[str, str]) -> Any:

@@ -64,7 +64,6 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
     map_imported_devices_and_fabric(draft)
     for role in work.roles:
         map_containers_to_setup_and_sidecars(draft, role)
-    rewrite_moved_folders(draft)
     drop_node_interfaces(draft, work.lead.pod.main.node["command"] or work.lead.pod.main.node)
     account_for_worker_ssh_servers(draft)
     map_import_hints(draft)
@@ -78,6 +77,7 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
     map_imported_roles(
         draft, draft.values.get("framework") or work.framework or command.framework or work.start
     )
+    rewrite_moved_folders(draft)
     return draft
 
 

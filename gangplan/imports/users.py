@@ -14,7 +14,7 @@ _VALUES = {
     "su-exec": "",
 }
 _LOGIN = frozenset({"-", "-l", "--login", "-i"})
-_COMMAND, _USER = ("-c", "--command"), ("-u", "--user")
+_COMMAND, _USER, _FOLDER = ("-c", "--command"), ("-u", "--user"), ("-D", "--chdir")
 # Programs whose first plain word is a user.
 _NAMED = frozenset({"su", "runuser", "gosu", "su-exec"})
 
@@ -30,6 +30,7 @@ def drop_user_change(words: Sequence[str]) -> tuple[tuple[str, ...], str, bool]:
         return tuple(words), "", False
     valued = _VALUES[program].split()
     text, is_login, has_user, at = None, False, program not in _NAMED, 1
+    stays: tuple[str, ...] = ()
     while at < len(words):
         word = words[at]
         name, equals, value = word.partition("=")
@@ -42,6 +43,8 @@ def drop_user_change(words: Sequence[str]) -> tuple[tuple[str, ...], str, bool]:
             is_login = True
         elif name in _COMMAND and name in valued:
             text = value if equals else "".join(words[at + 1 : at + 2])
+        elif name in _FOLDER and name in valued:
+            stays = ("-C", value if equals else "".join(words[at + 1 : at + 2]))
         elif name in _USER or not word.startswith("-"):
             has_user = True
         at += 1 + (name in valued and not equals)
@@ -50,6 +53,6 @@ def drop_user_change(words: Sequence[str]) -> tuple[tuple[str, ...], str, bool]:
         rest = ("bash", "-c", text, *(("bash", *rest) if rest else ()))
     if not rest or rest[0].startswith("-"):
         return tuple(words), "", False
-    if "=" in rest[0]:  # sudo NAME=VALUE program
-        rest = ("env", *rest)
+    if stays or "=" in rest[0]:  # sudo -D FOLDER NAME=VALUE program
+        rest = ("env", *stays, *rest)
     return rest, " ".join(words[: at if text is None else 1]), is_login

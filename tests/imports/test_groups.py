@@ -101,6 +101,28 @@ def test_a_job_that_must_be_complete_first_is_a_step(tmp_path: Path) -> None:
     assert row.is_same
 
 
+def test_steps_find_a_moved_cache(tmp_path: Path) -> None:
+    cache = "/root/.cache/huggingface"
+    begin = JOBSET.index("  - name: workers\n")
+    before = f"""\
+  - name: dredge
+    template:
+      spec:
+        template:
+          spec:
+            containers:
+            - {{name: dredge, image: "registry.example.com/sea/dredge:2", command: [dredge, --to, {cache}]}}
+"""
+    waits = JOBSET[begin:].replace(
+        "  - name: workers\n",
+        "  - name: workers\n    dependsOn: [{name: dredge, status: Complete}]\n",
+    )
+    waits += f"              volumeMounts: [{{name: models, mountPath: {cache}}}]\n"
+    waits += "            volumes: [{name: models, persistentVolumeClaim: {claimName: models}}]\n"
+    (one,) = imported(tmp_path, "jobset", f"{JOBSET[:begin]}{before}{waits}").imported
+    assert one.draft.values["steps"][0]["command"] == ["dredge", "--to", "/mnt/huggingface"]
+
+
 def test_several_jobs_of_one_template_become_one(tmp_path: Path) -> None:
     batch = imported(tmp_path, "jobset", JOBSET.replace("replicas: 1", "replicas: 3"))
     (one,) = batch.imported

@@ -331,12 +331,38 @@ def test_a_cache_in_the_home_of_root_moves_where_the_run_may_enter(tmp_path: Pat
     ]
     (fetch,) = values["setup"]
     assert fetch["command"] == ["fetch", "--to", "/mnt/huggingface/models"]
-    assert fetch["env"] == {"HF_HOME": "/mnt/huggingface"}
+    assert "env" not in fetch  # it has the job's
     assert "only root may enter /root: this cache is at /mnt/huggingface, and HF_HOME says so" in asked(batch)
     assert one.is_right, one.findings
     (moved,) = [each for each in one.runs["lab"].differences if each.area == "volumes"]
     assert (moved.what, moved.run) == ("/root/.cache/huggingface", None)
     assert moved.why == "only root may enter /root: it is at /mnt/huggingface"
+
+
+def test_roles_find_a_moved_cache(tmp_path: Path) -> None:
+    pods = """
+      replicas: {count}
+      template:
+        spec:
+          containers:
+          - name: tensorflow
+            image: registry.example.com/text/reader:2
+            command: [python, {program}, --models, /root/.cache/huggingface/base]
+            env: [{{name: OUT, value: /root/.cache/huggingface/{program}}}]
+            volumeMounts: [{{name: models, mountPath: /root/.cache/huggingface}}]
+            resources: {{limits: {{cpu: 2, memory: 4Gi}}}}
+          volumes: [{{name: models, persistentVolumeClaim: {{claimName: models}}}}]
+"""
+    head = TFJOB[: TFJOB.index("    Chief:")]
+    text = f"{head}    Worker:{pods.format(count=3, program='read.py')}    PS:{pods.format(count=2, program='serve.py')}"
+    (one,) = imported(tmp_path, "tfjob", text).imported
+    assert one.draft.values["command"] == ["python", "read.py", "--models", "/mnt/huggingface/base"]
+    served = one.draft.values["roles"]["ps"]
+    assert served["command"] == ["python", "serve.py", "--models", "/mnt/huggingface/base"]
+    assert served["env"] == {"OUT": "/mnt/huggingface/serve.py"}
+    same = text.replace("serve.py", "read.py")
+    (one,) = imported(tmp_path, "tfjob", same).imported
+    assert not {"command", "env"} & one.draft.values["roles"]["ps"].keys()
 
 
 @pytest.mark.parametrize(
@@ -353,6 +379,17 @@ def test_a_cache_that_the_source_names_is_kept(variable: str, value: str, told: 
     )
     (one,) = imported(tmp_path, "pytorchjob", text).imported
     assert one.draft.values["env"][variable] == told
+    (fetch,) = one.draft.values["setup"]
+    has_own = variable == "HF_HOME" and told != "/mnt/huggingface"
+    assert fetch.get("env") == ({"HF_HOME": "/mnt/huggingface"} if has_own else None)
+
+
+def test_where_a_source_saves_is_kept(tmp_path: Path) -> None:
+    """A run sets CHECKPOINT_DIR only for `checkpoint`, which this source does not become."""
+    text = CACHED.replace("name: OUT", "name: CHECKPOINT_DIR").replace("/root/.cache/huggingface", "/models")
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert one.draft.values["env"] == {"CHECKPOINT_DIR": "/models/out"}
+    assert one.is_right, one.findings
 
 
 def test_a_folder_of_roots_home_that_no_variable_names_is_refused(tmp_path: Path) -> None:

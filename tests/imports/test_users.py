@@ -22,6 +22,8 @@ CHANGES = {
     ("su-exec", "1000", "./x"): (("./x",), "su-exec 1000", False),
     ("sudo", "-E", "-u", "mpi", "mpirun"): (("mpirun",), "sudo -E -u mpi", False),
     ("sudo", "A=1", "./x"): (("env", "A=1", "./x"), "sudo", False),
+    ("sudo", "-D", "/opt", "./x"): (("env", "-C", "/opt", "./x"), "sudo -D /opt", False),
+    ("sudo", "--chdir=/opt", "A=1", "./x"): (("env", "-C", "/opt", "A=1", "./x"), "sudo --chdir=/opt", False),
     ("doas", "-u", "mpi", "mpirun"): (("mpirun",), "doas -u mpi", False),
     # Near misses: no command, or no change of user.
     ("su", "mpi"): (("su", "mpi"), "", False),
