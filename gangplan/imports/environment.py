@@ -10,6 +10,7 @@ from gangplan.imports.podlabels import convert_pod_label_variable
 from gangplan.imports.pods import SourceVariable
 from gangplan.imports.variables import SET_BY_TORCHRUN
 from gangplan.imports.workload import PodRole
+from gangplan.model.pods import CHECKPOINT_ENV
 from gangplan.plan.reserved import is_reserved_variable
 from gangplan.spec.base import ENV_NAME
 from gangplan.spec.pods import CONFIG_KEY, POD_FIELD, POD_RESOURCE
@@ -40,6 +41,8 @@ def _map_env_variable(draft: SpecDraft, role: PodRole, variable: SourceVariable)
         node.asked(f"'{one.name}' is not a name that a variable of a run can have")
     elif is_reserved_variable(one.name) or one.name in draft.work.sets:
         node.dropped("the launch of the run sets it")
+    elif one.name in CHECKPOINT_ENV and "checkpoint.to" in draft.work.values:
+        node.dropped("checkpoint sets it")
     elif draft.work.start == "torch" and one.name in SET_BY_TORCHRUN:
         node.dropped("torchrun sets it for every rank")
     elif (found := convert_pod_label_variable(draft, role, one)) is None:

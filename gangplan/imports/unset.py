@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
 
 from gangplan.imports.draft import SpecDraft
-from gangplan.plan.launchers import UnreadableError, find_script_index
-from gangplan.plan.launchers.shell import SimpleCommand, read_shell_commands
+from gangplan.plan.launchers import find_script_index
+from gangplan.plan.unset import find_unset_shell_variables
 
 # What a shell, an image, a launcher, a cloud or a controller sets.
 _OF_OTHERS = re.compile(
@@ -20,14 +19,6 @@ _OF_OTHERS = re.compile(
     r"|\w+_SERVICE_(?:HOST|PORT)\w*|(?:\w+_)?(?:RANK|WORLD_SIZE)|MASTER_(?:ADDR|PORT)|NNODES|NUM_NODES|NPROC_PER_NODE"
     r"|TF_CONFIG|MPIRUN|MPIEXEC|SCRATCH_DIR"
 )
-_SETS = re.compile(
-    r"\b(?:for|select)\s+([A-Za-z_]\w*)|\bprintf\s+-v\s+([A-Za-z_]\w*)|\bgetopts\s+\S+\s+([A-Za-z_]\w*)"
-)
-_SETTING = frozenset(
-    {"read", "mapfile", "readarray", "export", "declare", "local", "typeset", "readonly", "unset"}
-)
-# Commands behind which a script may have any variable.
-_LOADING = frozenset({"source", ".", "eval"})
 _MOST = 8
 
 
@@ -41,44 +32,7 @@ def ask_about_unset_variables(draft: SpecDraft) -> None:
     known = {*work.sets, *work.renames, *(one.name for role in work.roles for one in role.pod.main.env)}
     known |= draft.values.get("env", {}).keys()
     script = lead.command[at]
-    for name, offset, piece in list(find_unset_shell_variables(script, known))[:_MOST]:
+    for name, offset, piece in list(find_unset_shell_variables(script, known, _OF_OTHERS.fullmatch))[:_MOST]:
         where = lead.node.account.locate(lead.node.path, piece, script.count(piece, 0, offset))
         help = f"Give its value: --set {name}=VALUE; or set it under env:, unless the image does."
         draft.wonder_at(where, f"the command reads ${name}, which nothing sets", help)
-
-
-def find_unset_shell_variables(script: str, known: Collection[str]) -> Iterator[tuple[str, int, str]]:
-    """Yield variables that a script needs and does not set: name, place of the first use, and how it is written.
-
-    One that has a default, or is only looked at, is not needed. A script that loads another may have any variable.
-    """
-    try:
-        commands = read_shell_commands(script)
-    except UnreadableError:
-        return
-    if any(_LOADING & set(one.texts[:1]) for one in commands):
-        return
-    set_here = set(_list_set_names(commands)) | {
-        name for found in _SETS.findall(script) for name in found if name
-    }
-    seen = {*known, *set_here}
-    for command in commands:
-        for word in (*command.sets, *command.words):
-            for name in word.names:
-                if name in seen or not name[0].isidentifier() or _OF_OTHERS.fullmatch(name):
-                    continue
-                if re.search(rf"\$\{{{name}:?[-=+]|-[nzv]\s+\"?(?:\$\{{?)?{name}\b", script):
-                    continue
-                found = re.compile(rf"\$\{{?{name}\b").search(script, word.begin, word.end)
-                if found is not None:
-                    seen.add(name)
-                    yield name, found.start(), found[0]
-
-
-def _list_set_names(commands: Collection[SimpleCommand]) -> Iterator[str]:
-    for one in commands:
-        for word in one.sets:
-            yield re.split(r"\+?=|\[", word.text)[0]
-        if one.texts and one.texts[0] in _SETTING:
-            for word in one.words[1:]:
-                yield word.text.partition("=")[0]

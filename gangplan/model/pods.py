@@ -16,6 +16,8 @@ from gangplan.records import dataclass
 RUN_NAME_VARIABLE = "GANGPLAN_RUN"
 # The variable with the folder of a worker's scratch.
 SCRATCH_VARIABLE = "SCRATCH_DIR"
+# What `checkpoint` tells the program; a spec without it may set them itself.
+CHECKPOINT_ENV = ("CHECKPOINT_DIR", "CHECKPOINT_INTERVAL", "CHECKPOINT_RESUME")
 # What the end of a run takes in addition to its ranks' grace period: finding the ranks, and their last lines
 # of output. In seconds.
 GRACE_MARGIN_S = 15

@@ -42,15 +42,24 @@ def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterat
 
     A role starts its command as workers do. A step runs alone, so any launcher may start ranks in its pod.
     """
+    env = {one.name: one for one in (*job.env, *other.env)}
     alone = dataclasses.replace(
-        job, command=other.argv, gpus=_count_requested_gpus(other), roles=(), steps=()
+        job,
+        command=other.argv,
+        gpus=_count_requested_gpus(other),
+        env=tuple(env.values()),
+        roles=(),
+        steps=(),
     )
     if other.step is None:
         yield from build_final_command(alone).problems
     else:
+        from gangplan.plan.unset import check_command_needs_no_field  # few jobs have steps
+
         yield from check_command_words(alone)
         yield from check_outer_launch_program(alone)
         yield from check_command_downloads(alone)
+        yield from check_command_needs_no_field(alone)
 
 
 def _count_requested_gpus(other: ResolvedRole) -> int:

@@ -14,7 +14,7 @@ from gangplan.plan.launchers import MPI_LAUNCHERS, ParsedOption, read_launcher_w
 from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.reach import explain_broken_mpi_launch, is_default_mca_parameter, ssh_component_of
-from gangplan.plan.reserved import find_reserved_mca_variable, is_reserved_variable
+from gangplan.plan.reserved import explain_taken_variable, find_reserved_mca_variable
 from gangplan.rules.commands import (
     COMMAND_HOSTS,
     COMMAND_NO_PROGRAM,
@@ -309,11 +309,9 @@ def _find_reserved_name_in_launcher_option(kept: LauncherCall, use: ParsedOption
         return
     if use.option.role == "parameter" and is_default_mca_parameter(name, value):
         return
-    variable = (
-        find_reserved_mca_variable(name)
-        if use.option.role == "parameter"
-        else name * is_reserved_variable(name)
-    )
-    if variable:
-        message = f"{use.spelled} {name} sets {variable}, which gangplan sets for every run; a value of your own would break the launch"
+    if use.option.role == "env" and len(use.values) < 2 and "=" not in use.value:
+        return  # `-x NAME` hands on the value that the run gives
+    variable = find_reserved_mca_variable(name) if use.option.role == "parameter" else name
+    if why := explain_taken_variable(kept.job, variable):
+        message = f"{use.spelled} {name} sets {variable}; {why}"
         yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))

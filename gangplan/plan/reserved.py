@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from gangplan.model.job import Job
+from gangplan.model.pods import CHECKPOINT_ENV
 from gangplan.resolve.secrets import RESERVED_ENV
 
 # Prefixes of variables from which launchers read their hosts and how to reach them.
@@ -12,6 +16,18 @@ _NEEDED = frozenset({"PATH", "HOME", "LD_LIBRARY_PATH", "I_MPI_PERHOST"})
 def is_reserved_variable(name: str) -> bool:
     """Return whether a variable belongs to the launch."""
     return name in RESERVED_ENV
+
+
+def explain_taken_variable(job: Job, name: str, more: Collection[str] = ()) -> str:
+    """Return why a command may not set a variable of its run; an empty text if it may.
+
+    `more` are other variables of the launch.
+    """
+    if is_reserved_variable(name) or name in more:
+        return "gangplan sets it for every run, and a value of your own would break the launch"
+    if name in CHECKPOINT_ENV and "checkpoint" in job.origins:
+        return "checkpoint sets it, and a value of your own would contradict the spec"
+    return ""
 
 
 def is_launcher_variable(name: str) -> bool:

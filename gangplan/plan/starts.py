@@ -17,7 +17,7 @@ from gangplan.plan.rendezvous import (
     check_launcher_rendezvous_options,
     check_unset_launcher_option_values,
 )
-from gangplan.plan.reserved import is_launcher_variable, is_reserved_variable
+from gangplan.plan.reserved import explain_taken_variable, is_launcher_variable
 from gangplan.plan.started_by import check_programs_starting_launcher
 from gangplan.plan.words import split_command_word
 from gangplan.rules.commands import (
@@ -188,8 +188,8 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
             yield WordProblem(
                 COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _build_unassign_edit(found, variable)
             )
-        if is_reserved_variable(variable) or variable in _list_paddle_variables(kept):
-            message = f"{variable} is set before {name}; gangplan sets it for every run, and a value of your own would break the launch"
+        if why := explain_taken_variable(kept.job, variable, _list_paddle_variables(kept)):
+            message = f"{variable} is set before {name}; {why}"
             yield WordProblem(
                 COMMAND_RESERVED, 0, message, "Remove it.", _build_unassign_edit(found, variable)
             )

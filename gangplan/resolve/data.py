@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gangplan.findings import Location
 from gangplan.model.job import EnvVar, Mount, Origin, Origins, PulledImage, ScratchSpace, ValueOrigin
+from gangplan.model.pods import CHECKPOINT_ENV
 from gangplan.resolve.buckets import can_mount_as_folder, resolve_bucket_env, resolve_bucket_mount
 from gangplan.resolve.config_maps import resolve_config_mounts
 from gangplan.resolve.context import JobResolution
@@ -284,11 +285,12 @@ def _resolve_checkpoint(
         return
     to, job_name = target.aside(), ValueOrigin("job", ("name",))
     every, resume = (ValueOrigin("spec", ("checkpoint", field)) for field in ("everySteps", "resume"))
-    for name, value, origins in (
-        ("CHECKPOINT_DIR", directory, (*place, to, job_name)),
-        ("CHECKPOINT_INTERVAL", str(asked.every_steps), (every,)),
-        ("CHECKPOINT_RESUME", "true" if asked.resume else "false", (resume,)),
-    ):
+    said = (
+        (directory, (*place, to, job_name)),
+        (str(asked.every_steps), (every,)),
+        ("true" if asked.resume else "false", (resume,)),
+    )
+    for name, (value, origins) in zip(CHECKPOINT_ENV, said, strict=True):
         plan.env[name] = EnvVar(name, value, origins=origins)
     context.origins["checkpoint"] = Origin("spec", context.where("checkpoint"))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from gangplan.findings import FieldPath
 from gangplan.model.frameworks import START_VARIABLES
 from gangplan.model.job import EnvVar, Mount, ValueOrigin
-from gangplan.model.pods import MODEL_ENV
+from gangplan.model.pods import CHECKPOINT_ENV, MODEL_ENV
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan, list_named_origins
 from gangplan.rules.security import SECRET_SUSPECTED
@@ -38,9 +38,6 @@ RESERVED_ENV = frozenset(
         "I_MPI_HYDRA_BOOTSTRAP",
         "I_MPI_PERHOST",
         "HYDRA_HOST_FILE",
-        "CHECKPOINT_DIR",
-        "CHECKPOINT_INTERVAL",
-        "CHECKPOINT_RESUME",
         *(name for names in START_VARIABLES.values() for name in names),
     }
 )
@@ -93,17 +90,18 @@ def check_reserved_names_in_env(context: JobResolution) -> None:
         (cluster.document, cluster.spec.defaults.env, ("defaults", "env")),
         (team.document, team.spec.defaults.env, ("defaults", "env")),
     )
-    document = context.spec.document
-    model = MODEL_ENV if context.spec.spec.model is not None else ()
+    document, spec = context.spec.document, context.spec.spec
+    model = MODEL_ENV if spec.model is not None else ()
+    checkpoint = CHECKPOINT_ENV if spec.checkpoint is not None else ()
     for where, names, at in (*layers, *((document, names, at) for at, names in list_env_blocks(context))):
         for name in names:
+            place = where.where((*at, name), key=True)
             if name in RESERVED_ENV or (name in model and where is document):
-                context.report(
-                    ENV_RESERVED,
-                    where.where((*at, name), key=True),
-                    f"'{name}' is set for every run; a value of your own would break the launch",
-                    "Remove it.",
-                )
+                message = f"'{name}' is set for every run; a value of your own would break the launch"
+                context.report(ENV_RESERVED, place, message, "Remove it.")
+            elif name in checkpoint and where is document:
+                message = f"'{name}' is what checkpoint tells the program; the spec sets it, too"
+                context.report(ENV_RESERVED, place, message, "Remove it, or remove checkpoint.")
 
 
 def list_env_blocks(context: JobResolution) -> list[tuple[FieldPath, Iterable[str]]]:

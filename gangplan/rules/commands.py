@@ -236,6 +236,18 @@ COMMAND_DOWNLOADS = Rule(
     waivable=True,
 )
 
+COMMAND_NEEDS_FIELD = Rule(
+    "command-needs-field",
+    WARNING,
+    "The command reads a variable that only a field of the spec sets.",
+    why=(
+        "checkpoint sets CHECKPOINT_DIR, CHECKPOINT_INTERVAL and CHECKPOINT_RESUME, scratch sets SCRATCH_DIR, "
+        "and model sets GANGPLAN_MODEL_NAME and GANGPLAN_MODEL_VERSION. Without the field, a shell replaces the "
+        "variable by nothing, and the program saves in another folder or fails, unless its image sets it."
+    ),
+    fix="Add the field, or give the variable a value under env.",
+)
+
 COMMAND_UNSET = Rule(
     "command-unset",
     ERROR,

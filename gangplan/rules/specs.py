@@ -490,7 +490,8 @@ ENV_RESERVED = Rule(
     why=(
         "Trainer 2.3 refuses its own names in a run, older versions silently overwrite them (mpi.go, "
         "torch.go). Other reserved names are used to start the ranks, or tell the pods of a run of each "
-        "other, such as NODE_RANK of plain; another value would win, and each worker would have the same."
+        "other, such as NODE_RANK of plain; another value would win, and each worker would have the same. "
+        "checkpoint sets CHECKPOINT_DIR, CHECKPOINT_INTERVAL and CHECKPOINT_RESUME; a spec without it may."
     ),
     fix="Remove it; whatever can be set has a field in the spec.",
 )

@@ -78,6 +78,15 @@ def test_the_team_gains_the_claims(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_where_the_program_saves_is_said_once(tmp_path: Path, saved: bool) -> None:
+    fields = {"Environment": {"CHECKPOINT_DIR": "/opt/ml/checkpoints"}}
+    batch = read(tmp_path, changed(**fields, **({} if saved else {"CheckpointConfig": None})))
+    found = entries(batch)["Environment.CHECKPOINT_DIR"]
+    assert found == (("dropped", "checkpoint sets it") if saved else ("mapped", "env.CHECKPOINT_DIR"))
+    assert batch.imported[0].is_right, batch.imported[0].findings
+
+
 def test_the_output_of_describe_is_the_same_job(tmp_path: Path) -> None:
     body = changed(
         TrainingJobStatus="Completed", TrainingJobArn="arn:x", ModelArtifacts={"S3ModelArtifacts": "s3://a"}

@@ -14,6 +14,7 @@ STEP = "steps: [{name: prepare, command: [python, prepare.py]%s}]\n"
 SIDE = "%s: [{command: [python, beside.py]%s}]\n"
 INDEX = "\"metadata.annotations['batch.kubernetes.io/job-completion-index']\""
 SCRATCH = "scratch: 9Gi\n"
+SAVED = "checkpoint: {to: filings}\n"
 MODEL = "model: {name: tide, version: '1'}\n"
 # What is written, for which framework: the line of the finding, or an empty text.
 CASES = {
@@ -69,10 +70,18 @@ CASES = {
     "the port in a role": ("plain", LOADER % ", env: {MASTER_PORT: 4000}", "10"),
     "the name of a role in it": ("plain", LOADER % ", env: {ROLE: x}", "10"),
     "the cluster in a role": ("tensorflow", "roles: {ps: {cpu: 2, env: {TF_CONFIG: x}}}\n", "10"),
-    "checkpoints in a role": ("plain", LOADER % ", env: {CHECKPOINT_DIR: /x}", "10"),
+    "checkpoints": ("plain", SAVED + "env: {CHECKPOINT_DIR: /x}\n", "11"),
+    "checkpoints without a checkpoint": ("plain", "env: {CHECKPOINT_DIR: /x}\n", ""),
+    "checkpoints in a role": ("plain", SAVED + LOADER % ", env: {CHECKPOINT_INTERVAL: '5'}", "11"),
+    "checkpoints in a role without": ("plain", LOADER % ", env: {CHECKPOINT_INTERVAL: '5'}", ""),
     "a variable of Trainer in a step": ("plain", STEP % ", env: {PET_NNODES: '4'}", "10"),
     "the number in a step, which has none": ("plain", STEP % ", env: {NODE_RANK: '1'}", ""),
-    "checkpoints in a sidecar": ("plain", SIDE % ("sidecars", ", env: {CHECKPOINT_DIR: /x}"), "10"),
+    "checkpoints in a sidecar": ("plain", SAVED + SIDE % ("sidecars", ", env: {CHECKPOINT_DIR: /x}"), "11"),
+    "checkpoints from a secret": (
+        "plain",
+        SAVED + "secrets: {env: {CHECKPOINT_RESUME: huggingface/token}}\n",
+        "11",
+    ),
     "scratch in a sidecar": ("plain", SCRATCH + SIDE % ("sidecars", ", env: {SCRATCH_DIR: /x}"), "11"),
     "scratch in setup": ("plain", SCRATCH + SIDE % ("setup", ", env: {SCRATCH_DIR: /x}"), "11"),
     "scratch in setup of a run without": ("plain", SIDE % ("setup", ", env: {SCRATCH_DIR: /x}"), ""),
@@ -98,6 +107,7 @@ NAMES = {
     "TF_CONFIG": ("tensorflow", True),
     "PET_NNODES": ("torch", True),
     "NODE_NAME": ("plain", False),
+    "CHECKPOINT_DIR": ("plain", False),
 }
 
 
@@ -135,6 +145,33 @@ def test_defaults_are_read_as_well(name: str, layer: str, root: Path) -> None:
     found = told(root)
     assert [place for place, _ in found] == [f"{file}:{text.count(chr(10)) + 1}"] * is_refused
     assert all(name in message for _, message in found)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "[bash, -c, 'CHECKPOINT_DIR=/x; mpirun python train.py --to $CHECKPOINT_DIR']",
+        "[bash, -c, 'export CHECKPOINT_INTERVAL=5; mpirun python train.py']",
+        "[env, CHECKPOINT_RESUME=false, mpirun, python, train.py]",
+        "[mpirun, -x, CHECKPOINT_DIR=/x, python, train.py]",
+    ],
+)
+@pytest.mark.parametrize("saved", ["", SAVED])
+def test_a_command_may_set_what_no_checkpoint_does(saved: str, command: str, root: Path) -> None:
+    text = workspaces.SPEC.replace("[python, train.py]", command)
+    workspaces.write(root, {SPEC: text + saved})
+    errors = [one for one in workspaces.gangplan("validate", "-C", root).findings if one.severity == "error"]
+    assert [one.rule for one in errors] == ["command-reserved"] * bool(saved)
+    assert all("; checkpoint sets it, and a value of your own" in one.message for one in errors)
+
+
+@pytest.mark.parametrize("option", ["CHECKPOINT_DIR", "OMPI_MCA_plm_rsh_args"])
+def test_a_command_may_hand_on_what_the_run_sets(option: str, root: Path) -> None:
+    text = workspaces.SPEC.replace("[python, train.py]", f"[mpirun, -x, {option}, python, train.py]")
+    workspaces.write(root, {SPEC: text + SAVED})
+    assert not [
+        one for one in workspaces.gangplan("validate", "-C", root).findings if one.severity == "error"
+    ]
 
 
 def test_all_variables_of_a_worker_are_refused_at_once(root: Path) -> None:

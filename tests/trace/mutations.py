@@ -54,7 +54,7 @@ SPEC = (
     Wrong(("data", "scans"), "/etc/mpi"),
     Wrong(("data", "scans"), "/etc/../x"),
     key("env", "1A"),
-    key("env", "CHECKPOINT_DIR"),
+    key("env", "HYDRA_HOST_FILE"),
     key("env", "A-B"),
     Wrong(("secrets", "env", "TOKEN"), "nope/key"),
     Wrong(("secrets", "env", "TOKEN"), "noslash"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gangplan.findings import FieldPath
 from gangplan.model.fabric import FILE_TYPES
+from gangplan.model.pods import CHECKPOINT_ENV
 from gangplan.records import dataclass
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.fabric_presets import FABRIC_PRESETS, complete_fabric
@@ -102,7 +103,7 @@ def _check_cluster_file_fabric_names(notes: ClusterCheck, name: str, fabric: Fab
             path: FieldPath = ("fabrics", name, "shared", folder)
             notes.report(FABRIC_MISFIT, path, message, "Choose another name for one of them.", key=True)
     for variable in fabric.env:
-        if variable in RESERVED_ENV:
+        if variable in RESERVED_ENV or variable in CHECKPOINT_ENV:
             message = f"'{variable}' is set for every run; a value of the fabric's would break the launch"
             notes.report(ENV_RESERVED, ("fabrics", name, "env", variable), message, "Remove it.", key=True)
 

@@ -1,0 +1,82 @@
+"""Find variables that a script reads and that nothing sets: in general, and those that only a field of the spec sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from gangplan.findings import Problem
+from gangplan.model.job import Job
+from gangplan.model.pods import CHECKPOINT_ENV, MODEL_ENV, SCRATCH_VARIABLE
+from gangplan.plan.launchers import UnreadableError, find_script_index
+from gangplan.plan.launchers.shell import SimpleCommand, read_shell_commands
+from gangplan.rules.commands import COMMAND_NEEDS_FIELD
+
+# The variables that a field sets, each with the field and how to write it.
+_FIELDS = {
+    **dict.fromkeys(CHECKPOINT_ENV, ("checkpoint", "checkpoint: {to: CLAIM}")),
+    **dict.fromkeys(MODEL_ENV, ("model", "model: {name: NAME, version: VERSION}")),
+    SCRATCH_VARIABLE: ("scratch", "scratch: SIZE"),
+}
+_SETS = re.compile(
+    r"\b(?:for|select)\s+([A-Za-z_]\w*)|\bprintf\s+-v\s+([A-Za-z_]\w*)|\bgetopts\s+\S+\s+([A-Za-z_]\w*)"
+)
+_SETTING = frozenset(
+    {"read", "mapfile", "readarray", "export", "declare", "local", "typeset", "readonly", "unset"}
+)
+# Commands behind which a script may have any variable.
+_LOADING = frozenset({"source", ".", "eval"})
+
+
+def check_command_needs_no_field(job: Job) -> Iterator[Problem]:
+    """Yield a problem of each variable that the script of a command reads, and that only an absent field sets."""
+    at = find_script_index(job.command, 0)
+    script = job.command[at] if at >= 0 else ""
+    if not any(name in script for name in _FIELDS):
+        return
+    known = {one.name for one in job.env}
+    for name, _, _ in find_unset_shell_variables(script, known, lambda name: name not in _FIELDS):
+        field, example = _FIELDS[name]
+        message = f"the command reads ${name}, which only {field} sets, and the job has none: it is empty unless the image sets it"
+        help = f"Add {example}; or give {name} a value in the script or under env."
+        yield Problem(("command", at), message, help, COMMAND_NEEDS_FIELD)
+
+
+def find_unset_shell_variables(
+    script: str, known: Collection[str], is_of_others: Callable[[str], object]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield variables that a script needs and does not set: name, place of the first use, and how it is written.
+
+    One that has a default, or is only looked at, is not needed. A script that loads another may have any variable.
+    `is_of_others` tells which names something else sets.
+    """
+    try:
+        commands = read_shell_commands(script)
+    except UnreadableError:
+        return
+    if any(_LOADING & set(one.texts[:1]) for one in commands):
+        return
+    set_here = set(_list_set_names(commands)) | {
+        name for found in _SETS.findall(script) for name in found if name
+    }
+    seen = {*known, *set_here}
+    for command in commands:
+        for word in (*command.sets, *command.words):
+            for name in word.names:
+                if name in seen or not name[0].isidentifier() or is_of_others(name):
+                    continue
+                if re.search(rf"\$\{{{name}:?[-=+]|-[nzv]\s+\"?(?:\$\{{?)?{name}\b", script):
+                    continue
+                found = re.compile(rf"\$\{{?{name}\b").search(script, word.begin, word.end)
+                if found is not None:
+                    seen.add(name)
+                    yield name, found.start(), found[0]
+
+
+def _list_set_names(commands: Collection[SimpleCommand]) -> Iterator[str]:
+    for one in commands:
+        for word in one.sets:
+            yield re.split(r"\+?=|\[", word.text)[0]
+        if one.texts and one.texts[0] in _SETTING:
+            for word in one.words[1:]:
+                yield word.text.partition("=")[0]

@@ -1,0 +1,56 @@
+"""Variables that a command reads and that only a field of the spec sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import workspaces
+
+SPEC = "specs/nlp/filings.yaml"
+READS = """[bash, -c, 'python train.py --out "$CHECKPOINT_DIR/a"']"""
+# The command, what else the spec says; and the variables that are said to be empty.
+CASES = {
+    "a checkpoint": (READS, "", ["CHECKPOINT_DIR"]),
+    "a checkpoint that is there": (READS, "checkpoint: {to: filings}\n", []),
+    "a value of its own": (READS, "env: {CHECKPOINT_DIR: /data}\n", []),
+    "a value in the script": ("""[bash, -c, 'CHECKPOINT_DIR=/data; ls "$CHECKPOINT_DIR"']""", "", []),
+    "a default": ("""[bash, -c, 'ls "${CHECKPOINT_DIR:-/data}"']""", "", []),
+    "a look": ("""[bash, -c, 'if [ -n "$CHECKPOINT_DIR" ]; then ls "$CHECKPOINT_DIR"; fi']""", "", []),
+    "a script that loads another": ("""[bash, -c, '. ./env; ls "$CHECKPOINT_DIR"']""", "", []),
+    "no expansion": ("""[bash, -c, "echo '$CHECKPOINT_DIR'"]""", "", []),
+    "another name": ("""[bash, -c, 'ls "$CHECKPOINT_DIRS"']""", "", []),
+    "each once": (
+        """[bash, -c, 'ls $SCRATCH_DIR $SCRATCH_DIR; echo "${GANGPLAN_MODEL_NAME}"']""",
+        "",
+        ["SCRATCH_DIR", "GANGPLAN_MODEL_NAME"],
+    ),
+    "scratch": ("[bash, -c, 'ls $SCRATCH_DIR']", "scratch: 9Gi\n", []),
+    "a launcher in the script": (
+        "[bash, -c, 'mpirun python train.py --every $CHECKPOINT_INTERVAL']",
+        "",
+        ["CHECKPOINT_INTERVAL"],
+    ),
+    "a step": (
+        "[python, train.py]",
+        "steps: [{command: [bash, -c, 'ls $CHECKPOINT_DIR'], cpu: 1, memory: 1Gi}]\n",
+        ["CHECKPOINT_DIR"],
+    ),
+    "a step with a value of its own": (
+        "[python, train.py]",
+        "steps: [{command: [bash, -c, 'ls $CHECKPOINT_DIR'], cpu: 1, memory: 1Gi, env: {CHECKPOINT_DIR: /x}}]\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_variables_of_absent_fields_are_reported(case: str, root: Path) -> None:
+    command, more, names = CASES[case]
+    workspaces.write(root, {SPEC: workspaces.SPEC.replace("[python, train.py]", command) + more})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    assert not [one for one in outcome.findings if one.severity == "error"], outcome.err
+    found = [one for one in outcome.findings if one.rule == "command-needs-field"]
+    assert [one.message.split()[3] for one in found] == sorted(f"${name}," for name in names)
+    assert all(one.place.startswith(SPEC) and "Add " in (one.help or "") for one in found)
