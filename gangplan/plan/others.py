@@ -31,10 +31,18 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         )
     for container in job.containers:
         alone = dataclasses.replace(job, gpus=0, workers=1, slots=1, command=container.argv)
-        for one in check_command_downloads(alone) if container.argv else ():
+        for one in _find_side_command_problems(alone, container.env) if container.argv else ():
             yield dataclasses.replace(one, path=(*container.place, *one.path))
         what = "sidecar" if container.is_sidecar else "setup container"
         yield from _find_role_or_step_setting_problems(alone, container.env, container.place, what)
+
+
+def _find_side_command_problems(alone: Job, env: tuple[EnvVar, ...]) -> Iterator[Problem]:
+    """Yield the problems of a setup container's or sidecar's command, which has the job's variables and its own."""
+    from gangplan.plan.unset import check_command_needs_no_field  # few jobs have such containers
+
+    yield from check_command_downloads(alone)
+    yield from check_command_needs_no_field(dataclasses.replace(alone, env=(*alone.env, *env)))
 
 
 def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterator[Problem]:

@@ -32,6 +32,21 @@ CASES = {
         "",
         ["CHECKPOINT_INTERVAL"],
     ),
+    "a sidecar": (
+        "[python, train.py]",
+        "sidecars: [{command: [bash, -c, 'ls $CHECKPOINT_DIR']}]\n",
+        ["CHECKPOINT_DIR"],
+    ),
+    "a sidecar of a job with a checkpoint": (
+        "[python, train.py]",
+        "checkpoint: {to: filings}\nsidecars: [{command: [bash, -c, 'ls $CHECKPOINT_DIR']}]\n",
+        [],
+    ),
+    "setup with a value of its own": (
+        "[python, train.py]",
+        "setup: [{command: [bash, -c, 'ls $CHECKPOINT_DIR'], env: {CHECKPOINT_DIR: /x}}]\n",
+        [],
+    ),
     "a step": (
         "[python, train.py]",
         "steps: [{command: [bash, -c, 'ls $CHECKPOINT_DIR'], cpu: 1, memory: 1Gi}]\n",
