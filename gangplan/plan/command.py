@@ -34,7 +34,7 @@ from gangplan.plan.flags import (
     mpi_family_of,
 )
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers, find_script_index
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
 from gangplan.plan.own_launcher import check_user_launcher_options
@@ -91,17 +91,9 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_per_pod_variables_on_launcher(job, found),
         *check_launch_variable_settings(job, found, is_proposed_command_sound),
         *check_command_downloads(job),
-        *_find_absent_fields_of_script(job),
     ]
     problems += check_command_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
-
-
-def _find_absent_fields_of_script(job: Job) -> Iterator[Problem]:
-    if find_script_index(job.command, 0) >= 0:
-        from gangplan.plan.unset import check_command_needs_no_field  # few commands are scripts
-
-        yield from check_command_needs_no_field(job)
 
 
 def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:

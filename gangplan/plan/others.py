@@ -9,9 +9,11 @@ from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import EnvVar, Job, ResolvedRole
 from gangplan.plan.command import build_final_command
 from gangplan.plan.downloads import check_command_downloads
+from gangplan.plan.environment import build_role_env, build_side_container_env, build_step_env
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
 from gangplan.plan.started_by import check_outer_launch_program
+from gangplan.plan.unset import check_command_needs_no_field
 from gangplan.plan.words import check_command_words
 
 
@@ -24,6 +26,8 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         for one in _find_role_or_step_command_problems(job, other) if other.argv else ():
             if one.path[0] == "command":
                 yield dataclasses.replace(one, path=(*other.place, *one.path))
+        env = build_step_env(job, other) if other.step else build_role_env(job, other)
+        yield from _find_absent_fields(other.argv, env, other.place)
         fabric = dataclasses.replace(job.fabric, networks=(), interfaces=(), access=job.access_of(other.name))
         alone = dataclasses.replace(job, gpus=_count_requested_gpus(other), workers=1, slots=1, fabric=fabric)
         yield from _find_role_or_step_setting_problems(
@@ -31,18 +35,19 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         )
     for container in job.containers:
         alone = dataclasses.replace(job, gpus=0, workers=1, slots=1, command=container.argv)
-        for one in _find_side_command_problems(alone, container.env) if container.argv else ():
+        for one in check_command_downloads(alone) if container.argv else ():
             yield dataclasses.replace(one, path=(*container.place, *one.path))
+        env = build_side_container_env(job, container)
+        yield from _find_absent_fields(container.argv, env, container.place)
         what = "sidecar" if container.is_sidecar else "setup container"
         yield from _find_role_or_step_setting_problems(alone, container.env, container.place, what)
 
 
-def _find_side_command_problems(alone: Job, env: tuple[EnvVar, ...]) -> Iterator[Problem]:
-    """Yield the problems of a setup container's or sidecar's command, which has the job's variables and its own."""
-    from gangplan.plan.unset import check_command_needs_no_field  # few jobs have such containers
-
-    yield from check_command_downloads(alone)
-    yield from check_command_needs_no_field(dataclasses.replace(alone, env=(*alone.env, *env)))
+def _find_absent_fields(
+    words: tuple[str, ...], env: tuple[EnvVar, ...], place: FieldPath
+) -> Iterator[Problem]:
+    for one in check_command_needs_no_field(words, env):
+        yield dataclasses.replace(one, path=(*place, *one.path))
 
 
 def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterator[Problem]:
@@ -50,24 +55,15 @@ def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterat
 
     A role starts its command as workers do. A step runs alone, so any launcher may start ranks in its pod.
     """
-    env = {one.name: one for one in (*job.env, *other.env)}
     alone = dataclasses.replace(
-        job,
-        command=other.argv,
-        gpus=_count_requested_gpus(other),
-        env=tuple(env.values()),
-        roles=(),
-        steps=(),
+        job, command=other.argv, gpus=_count_requested_gpus(other), roles=(), steps=()
     )
     if other.step is None:
         yield from build_final_command(alone).problems
     else:
-        from gangplan.plan.unset import check_command_needs_no_field  # few jobs have steps
-
         yield from check_command_words(alone)
         yield from check_outer_launch_program(alone)
         yield from check_command_downloads(alone)
-        yield from check_command_needs_no_field(alone)
 
 
 def _count_requested_gpus(other: ResolvedRole) -> int:

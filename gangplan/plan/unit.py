@@ -9,6 +9,7 @@ from gangplan.model.job import EnvVar, Job
 from gangplan.model.pods import build_origin_key
 from gangplan.plan.command import FinalCommand, build_final_command
 from gangplan.plan.environment import build_launcher_env, build_worker_env
+from gangplan.plan.launchers import find_script_index
 from gangplan.plan.layout import RunLayout, build_run_layout
 from gangplan.plan.names import DATED_SUFFIX, HASH_LENGTH, HASH_PLACEHOLDER, compute_run_name_budget
 from gangplan.plan.sources import RunSources
@@ -65,6 +66,7 @@ def plan_run(
     findings = [
         *_check_job_name_length(job, layout, spec),
         *_locate_command_problems(final, job, spec),
+        *_check_fields_that_command_needs(job, spec),
         *_check_role_and_step_commands(job, spec),
     ]
     if findings:
@@ -105,6 +107,16 @@ def _shorten_run_name(name: str, budget: int) -> str:
 def _locate_command_problems(final: FinalCommand, job: Job, spec: Spec) -> list[Finding]:
     """Return the problems of the command and the MPI options as findings at the words of the spec."""
     return [one.found(_locate_command_word_in_spec(spec, one.path, job)) for one in final.problems]
+
+
+def _check_fields_that_command_needs(job: Job, spec: Spec) -> list[Finding]:
+    """Return findings about variables of absent fields, which the script of the command reads."""
+    if find_script_index(job.command, 0) < 0:
+        return []
+    from gangplan.plan.unset import check_command_needs_no_field  # few commands are scripts
+
+    problems = check_command_needs_no_field(job.command, job.env)
+    return [one.found(_locate_command_word_in_spec(spec, one.path)) for one in problems]
 
 
 def _check_role_and_step_commands(job: Job, spec: Spec) -> list[Finding]:

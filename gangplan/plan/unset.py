@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from gangplan.findings import Problem
-from gangplan.model.job import Job
+from gangplan.model.job import EnvVar
 from gangplan.model.pods import CHECKPOINT_ENV, MODEL_ENV, SCRATCH_VARIABLE
 from gangplan.plan.launchers import UnreadableError, find_script_index
 from gangplan.plan.launchers.shell import SimpleCommand, read_shell_commands
@@ -28,16 +28,19 @@ _SETTING = frozenset(
 _LOADING = frozenset({"source", ".", "eval"})
 
 
-def check_command_needs_no_field(job: Job) -> Iterator[Problem]:
-    """Yield a problem of each variable that the script of a command reads, and that only an absent field sets."""
-    at = find_script_index(job.command, 0)
-    script = job.command[at] if at >= 0 else ""
+def check_command_needs_no_field(words: tuple[str, ...], env: Iterable[EnvVar]) -> Iterator[Problem]:
+    """Yield a problem of each variable that the script of a command reads, and that only an absent field sets.
+
+    `env` are the variables of its container.
+    """
+    at = find_script_index(words, 0)
+    script = words[at] if at >= 0 else ""
     if not any(name in script for name in _FIELDS):
         return
-    known = {one.name for one in job.env}
+    known = {one.name for one in env}
     for name, _, _ in find_unset_shell_variables(script, known, lambda name: name not in _FIELDS):
         field, example = _FIELDS[name]
-        message = f"the command reads ${name}, which only {field} sets, and the job has none: it is empty unless the image sets it"
+        message = f"the command reads ${name}, which only {field} sets, and nothing here does: it is empty unless the image sets it"
         help = f"Add {example}; or give {name} a value in the script or under env."
         yield Problem(("command", at), message, help, COMMAND_NEEDS_FIELD)
 
@@ -66,6 +69,7 @@ def find_unset_shell_variables(
                 if name in seen or not name[0].isidentifier() or is_of_others(name):
                     continue
                 if re.search(rf"\$\{{{name}:?[-=+]|-[nzv]\s+\"?(?:\$\{{?)?{name}\b", script):
+                    seen.add(name)  # a script is searched once for each name
                     continue
                 found = re.compile(rf"\$\{{?{name}\b").search(script, word.begin, word.end)
                 if found is not None:

@@ -95,13 +95,13 @@ def check_reserved_names_in_env(context: JobResolution) -> None:
     checkpoint = CHECKPOINT_ENV if spec.checkpoint is not None else ()
     for where, names, at in (*layers, *((document, names, at) for at, names in list_env_blocks(context))):
         for name in names:
-            place = where.where((*at, name), key=True)
             if name in RESERVED_ENV or (name in model and where is document):
                 message = f"'{name}' is set for every run; a value of your own would break the launch"
-                context.report(ENV_RESERVED, place, message, "Remove it.")
+                context.report(ENV_RESERVED, where.where((*at, name), key=True), message, "Remove it.")
             elif name in checkpoint and where is document:
                 message = f"'{name}' is what checkpoint tells the program; the spec sets it, too"
-                context.report(ENV_RESERVED, place, message, "Remove it, or remove checkpoint.")
+                help = "Remove it, or remove checkpoint."
+                context.report(ENV_RESERVED, where.where((*at, name), key=True), message, help)
 
 
 def list_env_blocks(context: JobResolution) -> list[tuple[FieldPath, Iterable[str]]]:

@@ -47,6 +47,16 @@ CASES = {
         "setup: [{command: [bash, -c, 'ls $CHECKPOINT_DIR'], env: {CHECKPOINT_DIR: /x}}]\n",
         [],
     ),
+    "scratch in a sidecar": (
+        "[python, train.py]",
+        "scratch: 9Gi\nsidecars: [{command: [bash, -c, 'ls $SCRATCH_DIR']}]\n",
+        [],
+    ),
+    "scratch in a step, which has none": (
+        "[python, train.py]",
+        "scratch: 9Gi\nsteps: [{command: [bash, -c, 'ls $SCRATCH_DIR'], cpu: 1, memory: 1Gi}]\n",
+        ["SCRATCH_DIR"],
+    ),
     "a step": (
         "[python, train.py]",
         "steps: [{command: [bash, -c, 'ls $CHECKPOINT_DIR'], cpu: 1, memory: 1Gi}]\n",

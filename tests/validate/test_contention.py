@@ -70,6 +70,26 @@ def test_a_checkpoint_that_is_not_loaded_does_not_count(tmp_path: Path) -> None:
     assert len(research(tmp_path, spec, team=CHECKPOINT)) == 1
 
 
+@pytest.mark.parametrize(
+    ("folder", "resumes"),
+    [
+        ("/ckpt/train", True),
+        ("/ckpt", True),
+        ("s3://train", True),
+        ("/ckpts", False),
+        ("/tmp/ckpt", False),
+        ("/scratch/ckpt", False),
+        ("", False),
+    ],
+)
+def test_a_folder_of_the_specs_own_has_to_outlive_its_pod(tmp_path: Path, folder: str, resumes: bool) -> None:
+    """The program may load what it saved without `checkpoint`; what is in the pod's own folders is gone."""
+    spec = f"{BORROWS}data: {{checkpoints: /ckpt}}\nscratch: {{size: 1Gi, path: /scratch}}\n"
+    spec += f"env: {{CHECKPOINT_DIR: '{folder}', CHECKPOINT_RESUME: 'true'}}\n"
+    found = research(tmp_path, spec, team=CHECKPOINT)
+    assert [one.rule for one in found] == ["preemptible-without-checkpoint"] * (not resumes)
+
+
 def test_the_lowest_priority_is_reported_where_the_spec_sets_it(tmp_path: Path) -> None:
     small = "workers: 2\ngpus: 4\ngpu: {model: h100-80gb}\n"
     (one,) = research(tmp_path / "low", small + "priority: low\n")

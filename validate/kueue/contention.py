@@ -16,6 +16,7 @@ from typing import Any
 from gangplan.kueue.model import NEVER, FlavorResource, PreemptionRules
 from gangplan.kueue.units import convert_from_kueue_count
 from gangplan.model.amounts import format_with_unit
+from gangplan.model.pods import CHECKPOINT_ENV
 from gangplan.objects import Body
 from gangplan.records import dataclass
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
@@ -35,19 +36,42 @@ from gangplan.validate.world import BuiltRun, NodeGroup, World, find_pod_templat
 
 PRIORITY = "kueue.x-k8s.io/priority-class"
 _Items = tuple[tuple[Any, Fraction], ...]
-DIRECTORY, RESUME = "CHECKPOINT_DIR", "CHECKPOINT_RESUME"
+DIRECTORY, _, RESUME = CHECKPOINT_ENV
+# Volumes that end with their pod.
+_OF_POD = frozenset({"emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected"})
 CHECKPOINT_HELP = "Add checkpoint: {to: CLAIM} and load CHECKPOINT_DIR when the program starts"
 
 
 def can_preempted_run_resume(bodies: Sequence[Body]) -> bool:
-    """Return whether a restarted run resumes: a container gets CHECKPOINT_DIR and CHECKPOINT_RESUME=true."""
+    """Return whether a restarted run resumes: a container gets CHECKPOINT_DIR and CHECKPOINT_RESUME=true.
+
+    A spec may set both itself; the directory has to outlive its pod.
+    """
     for body in bodies:
         for _, template in find_pod_templates(body):
-            for container in (template.get("spec") or {}).get("containers") or ():
+            pod = template.get("spec") or {}
+            for container in pod.get("containers") or ():
                 env = {one["name"]: one.get("value") for one in container.get("env") or ()}
-                if env.get(DIRECTORY) and env.get(RESUME) == "true":
+                folder = env.get(DIRECTORY) or ""
+                if env.get(RESUME) == "true" and _outlives_pod(folder, container, pod):
                     return True
     return False
+
+
+def _outlives_pod(folder: str, container: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Return whether what a container saves in a folder, or at a URL, is there for the next pod."""
+    if "://" in folder:
+        return True
+    mounts = [one for one in container.get("volumeMounts") or () if _is_at_or_below(folder, one["mountPath"])]
+    if not mounts:
+        return False
+    name = max(mounts, key=lambda one: len(one["mountPath"]))["name"]
+    volume: Mapping[str, Any] = next((one for one in pod.get("volumes") or () if one["name"] == name), {})
+    return not _OF_POD & volume.keys()
+
+
+def _is_at_or_below(folder: str, mount: str) -> bool:
+    return f"{folder}/".startswith(f"{mount.rstrip('/')}/")
 
 
 def find_workload_priority_of_run(world: World, request: RunRequest) -> int:
