@@ -74,6 +74,17 @@ def _rewrite_help_arguments(given: list[str]) -> list[str]:
     )
 
 
+def _put_workspace_behind_command(given: list[str]) -> list[str]:
+    """Return `-C DIR plan ...` as `plan -C DIR ...`: git and make take the folder before the command."""
+    first = given[0] if given else ""
+    count = 2 if first in ("-C", "--workspace") else int(first.startswith(("-C", "--workspace=")))
+    folder, rest = given[:count], given[count:]
+    if rest in ([], ["help"]):
+        return rest
+    words = 2 if rest[0] in COMMAND_GROUPS and not "".join(rest[1:2]).startswith("-") else 1
+    return [*rest[:words], *folder, *rest[words:]]
+
+
 def _report_interrupt() -> int:
     """Say that nothing was changed, and return the exit code."""
     # CPython treats an interrupt inside exec(text), which namedtuple uses, as unhandled, and would end the
@@ -86,7 +97,7 @@ def _report_interrupt() -> int:
 def _run_command_line(looked: Look | None) -> int:
     """Run the command line and return its exit code."""
     try:
-        arguments = _rewrite_help_arguments(sys.argv[1:])
+        arguments = _rewrite_help_arguments(_put_workspace_behind_command(sys.argv[1:]))
         disable_pydantic_plugins()
         command = find_typer_command(program, arguments)
         outcome = command(arguments, prog_name="gangplan", standalone_mode=False, obj=looked)

@@ -50,6 +50,22 @@ def test_help_works_in_every_form(said: list[str], meant: list[str]) -> None:
     assert outcome == gangplan(*meant)
 
 
+@pytest.mark.parametrize("folder", [("-C", "{}"), ("-C{}",), ("--workspace", "{}"), ("--workspace={}",)], ids=str)
+@pytest.mark.parametrize("command", [("list", "queues"), ("validate", SPEC), ("cluster", "check"), ("cluster", "-h")])
+def test_the_workspace_may_come_before_the_command(
+    root: Path, folder: tuple[str, ...], command: tuple[str, ...]
+) -> None:
+    words = [word.format(root) for word in folder]
+    group = command[: 2 if command == ("cluster", "check") else 1]
+    assert gangplan(*words, *command) == gangplan(*group, *words, *command[len(group) :])
+
+
+def test_a_workspace_without_a_command_says_what_no_arguments_say(root: Path) -> None:
+    for words in (["-C"], ["-C", str(root)], [f"--workspace={root}"]):
+        assert gangplan(*words) == gangplan()
+    assert gangplan("-C", str(root), "help") == gangplan("help")
+
+
 def test_gangplan_without_arguments_says_where_to_begin(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
