@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 from gangplan.generators.alerts import generate_prometheus_rule_annotations
@@ -51,8 +52,21 @@ def _generate_grafana_dashboard_config_map(site: Site, monitor: Monitor, name: s
             "labels": dict(sorted(labels.items())),
             "annotations": dict(generate_prometheus_rule_annotations(site)),
         },
-        "data": {f"{name}.json": _format_grafana_json(generate_grafana_dashboard(site, name)) + "\n"},
+        "data": {f"{name}.json": _write_grafana_dashboard(name, *_choose_grafana_panels(site))},
     }
+
+
+@cache
+def _write_grafana_dashboard(name: str, queues: bool, has_pending_resources: bool) -> str:
+    """Return a dashboard as JSON, which most clusters have in common."""
+    values = {"queues": queues, "has_pending_resources": has_pending_resources}
+    return _format_grafana_json(_generate_grafana_dashboard(name, values)) + "\n"
+
+
+def _choose_grafana_panels(site: Site) -> tuple[bool, bool]:
+    """Return whether a cluster has queues, and whether its Kueue measures what pending runs ask for."""
+    kueue = site.platform.kueue_line
+    return bool(site.queues), bool(site.queues) and kueue is not None and kueue.has_pending_metric
 
 
 def _format_grafana_json(value: Any, indent: str = "") -> str:
@@ -75,13 +89,8 @@ def _format_grafana_json(value: Any, indent: str = "") -> str:
     return opening + "\n".join(lines)[len(inner) : -1] + closing
 
 
-def generate_grafana_dashboard(site: Site, name: str) -> dict[str, Any]:
+def _generate_grafana_dashboard(name: str, values: dict[str, bool]) -> dict[str, Any]:
     """Return a dashboard as Grafana stores it."""
-    kueue = site.platform.kueue_line
-    values = {
-        "queues": bool(site.queues),
-        "has_pending_resources": bool(site.queues) and kueue is not None and kueue.has_pending_metric,
-    }
     (plan,) = render_to_objects(TEMPLATES[name], values)
     return {
         "annotations": {"list": []},
