@@ -394,6 +394,7 @@ def test_without_gpus_more_than_half_of_a_node_is_a_whole_node(cpu: int, is_alon
         ("", "{preset: gke-tcpxo}", "has no image"),
         ("", "{shared: {s: /x}, hostPaths: {s: {path: /opt/x}}}", "a path of the node and a shared folder"),
         ("", "{env: {PET_NNODES: 3}}", "'PET_NNODES' is set for every run"),
+        ("", "{env: {CHECKPOINT_DIR: /x}}", "'CHECKPOINT_DIR' is what checkpoint sets"),
         ("", f"{{sidecars: {{node: {{image: '{IMAGE}'}}}}}}", "the program's container"),
         (
             "",

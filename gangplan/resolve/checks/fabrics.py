@@ -104,7 +104,11 @@ def _check_cluster_file_fabric_names(notes: ClusterCheck, name: str, fabric: Fab
             notes.report(FABRIC_MISFIT, path, message, "Choose another name for one of them.", key=True)
     for variable in fabric.env:
         if variable in RESERVED_ENV or variable in CHECKPOINT_ENV:
-            message = f"'{variable}' is set for every run; a value of the fabric's would break the launch"
+            if variable in RESERVED_ENV:
+                why = "set for every run; a value of the fabric's would break the launch"
+            else:
+                why = "what checkpoint sets; a value of the fabric's would contradict the specs"
+            message = f"'{variable}' is {why}"
             notes.report(ENV_RESERVED, ("fabrics", name, "env", variable), message, "Remove it.", key=True)
 
 
