@@ -249,12 +249,15 @@ def _report_unknown_spec_field(model: type[BaseModel], document: Document, path:
         value,
         partial(list_spec_value_errors, block),
     )
-    if model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.clue.known:
-        from gangplan.spec.sweep_words import (
-            suggest_sweep_parameters_block,
-        )  # rarely needed: few specs are sweeps
+    if model.__name__ in ("Sweep", "JobTemplate") and not problem.clue.meant:
+        from gangplan.spec import sweep_words  # rarely needed: few files are sweeps or templates
 
-        problem = replace(problem, help=suggest_sweep_parameters_block(document))
+        if len(path) == 1:
+            problem = (
+                sweep_words.explain_job_field_outside_its_block(model, document, str(path[0])) or problem
+            )
+        elif model.__name__ == "Sweep" and path[:-1] == ("parameters",) and problem.clue.known:
+            problem = replace(problem, help=sweep_words.suggest_sweep_parameters_block(document))
     if len(path) > 1 and not problem.clue.meant and _fits_at_top_level(model, path, value):
         help = f"Move {path[-1]}: out of {format_dotted_path(path[:-1])}, to the top level of the file."
         problem = replace(problem, help=help)

@@ -1,14 +1,76 @@
-"""The help for parameters of a sweep that do not say how to combine their values."""
+"""The helps for parts of sweeps and templates that are not where they belong."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
-from gangplan.findings import FieldPath
+from pydantic import BaseModel
+
+from gangplan.findings import UNKNOWN_FIELD, Clue, FieldPath, Problem
 from gangplan.objects import format_scalar
+from gangplan.rules.core import SPEC_UNKNOWN_FIELD
 from gangplan.source import Document
+from gangplan.spec.blocks import list_spec_fields_at
+from gangplan.spec.job import TrainingJob
+from gangplan.spec.sweep import Sweep
+from gangplan.spec.sweep_checks import NOT_IN_SWEEP_TEMPLATE
+from gangplan.spec.words import SYNONYMS, SYNONYMS_INSIDE, fold_name
 
 _FORMS = ("grid", "list", "random")
+# How many characters a block in a help may have, and how many values a range with steps.
+_LONGEST, _MOST_STEPS = 300, 20
+
+
+def explain_job_field_outside_its_block(
+    model: type[BaseModel], document: Document, word: str
+) -> Problem | None:
+    """Return the problem of a field of the job at the top of a sweep or template; None for any other word.
+
+    The help writes the block with all such fields, if it is short and the file has none yet.
+    """
+    given, holder = document.value, "template" if model is Sweep else "job"
+    stray: dict[str, str] = {}
+    for name in sorted(map(str, given), key=fold_name):
+        field = _find_job_field(model, name)
+        if field and (field not in stray.values() or name == field):  # a field counts, not its other names
+            stray = {known: meant for known, meant in stray.items() if meant != field} | {name: field}
+    if word not in stray:
+        help = _list_fields_of_specs_alone(model).get(word, "")
+        return (
+            Problem((word,), f"unknown field '{word}'", help, SPEC_UNKNOWN_FIELD)
+            if help.startswith("Remove it; ")
+            else None
+        )
+    shown = {name: stray[name] for name in given if name in stray}
+    block = ", ".join(
+        f"{field}: {_format_sweep_value_as_written(document, (name,), given[name])}"
+        for name, field in shown.items()
+    )
+    if holder in given or len(block) > _LONGEST:
+        help = f"Move {' and '.join(shown)} into {holder}:."
+    else:
+        help = f"Write {holder}: {{{block}}}."
+    what = "the fields" if stray[word] == word else f"'{stray[word]}' and the other fields"
+    message = f"unknown field '{word}'; {what} of the job belong in {holder}"
+    clue = Clue((word,), UNKNOWN_FIELD, follows=(holder,))
+    return Problem((word,), message, help, SPEC_UNKNOWN_FIELD, clue=clue)
+
+
+def _find_job_field(model: type[BaseModel], word: str) -> str:
+    """Return the field of a job that a word means; empty if it means none, or one of the file's own."""
+    folded = fold_name(word)
+    of_job = list_spec_fields_at(TrainingJob, ()) - {*_list_fields_of_specs_alone(model)}
+    field = word if word in of_job else SYNONYMS.get(folded, "")
+    is_own = word in list_spec_fields_at(model, ()) or (model.__name__, folded) in SYNONYMS_INSIDE
+    return field if field in of_job and not is_own else ""
+
+
+def _list_fields_of_specs_alone(model: type[BaseModel]) -> dict[str, str]:
+    """Return the fields of a job that neither a sweep's template nor a JobTemplate's job has, with helps."""
+    from gangplan.spec.template_checks import NOT_IN_JOB_TEMPLATE  # it reads files, as load.py does
+
+    return NOT_IN_SWEEP_TEMPLATE if model is Sweep else NOT_IN_JOB_TEMPLATE
 
 
 def suggest_sweep_parameters_block(document: Document) -> str:
@@ -16,7 +78,12 @@ def suggest_sweep_parameters_block(document: Document) -> str:
     ranges to `random`."""
     given = document.value["parameters"]
     stray = {name: item for name, item in given.items() if name not in _FORMS}
-    ranges = {name for name, item in stray.items() if isinstance(item, dict)}
+    listed = {
+        name: text
+        for name, item in stray.items()
+        if (text := _list_values_of_other_tools(document, ("parameters", name), item))
+    }
+    ranges = {name for name, item in stray.items() if isinstance(item, dict)} - {*listed}
     if any({*stray[name]} - {"min", "max", "scale"} or "random" in given for name in ranges):
         return f"Known fields: {', '.join(_FORMS)}."
     grid = [
@@ -24,7 +91,9 @@ def suggest_sweep_parameters_block(document: Document) -> str:
         for name, item in _list_block_parameters(given, "grid")
     ]
     grid += [
-        _format_parameter_entry(document, ("parameters", name), item)
+        f"{name}: {listed[name]}"
+        if name in listed
+        else _format_parameter_entry(document, ("parameters", name), item)
         for name, item in stray.items()
         if name not in ranges
     ]
@@ -37,6 +106,24 @@ def suggest_sweep_parameters_block(document: Document) -> str:
         ]
         parts.append(f"random: {{samples: 20, seed: 1, of: {{{', '.join(of)}}}}}")
     return f"Write parameters: {{{', '.join(parts)}}}."
+
+
+def _list_values_of_other_tools(document: Document, path: FieldPath, item: Any) -> str:
+    """Return the values of {values: [...]}, {value: ...} or {min, max, step} as a flow list; empty for other
+    forms."""
+    if not isinstance(item, dict):
+        return ""
+    if {*item} == {"values"} and isinstance(item["values"], list):
+        return _format_sweep_value_as_written(document, (*path, "values"), item["values"])
+    if {*item} == {"value"} and not isinstance(item["value"], dict | list):
+        return f"[{_format_sweep_value_as_written(document, (*path, 'value'), item['value'])}]"
+    numbers = [one for one in item.values() if isinstance(one, int | float) and not isinstance(one, bool)]
+    if {*item} != {"min", "max", "step"} or len(numbers) < len(item):
+        return ""
+    low, high, step = (Decimal(str(item[name])) for name in ("min", "max", "step"))
+    if step <= 0 or not 0 <= (high - low) / step < _MOST_STEPS:
+        return ""
+    return f"[{', '.join(str(low + step * at) for at in range(int((high - low) / step) + 1))}]"
 
 
 def _list_block_parameters(given: dict[str, Any], name: str) -> list[tuple[str, Any]]:

@@ -160,6 +160,15 @@ _SYNONYMS_INSIDE = {
     ("steps", "command"): "run script bash_command",
     ("nodePools", "count"): "nodes size replicas num_nodes instances",
     ("Cluster", "nodePools"): "pools nodes",
+    (
+        "Sweep",
+        "maxConcurrent",
+    ): "parallelism parallel parallel_trial_count max_parallel max_parallel_trials concurrency"
+    " max_concurrent_trials max_concurrent_jobs max_parallel_jobs",
+    ("Sweep", "parameters"): "matrix grid search_space sweep strategy hyperparameters params parameter",
+    ("Sweep", "template"): "job trial trial_template trial_spec spec job_template",
+    ("JobTemplate", "parameters"): "params parameter inputs arguments args variables vars values",
+    ("JobTemplate", "job"): "template spec",
 }
 SYNONYMS_INSIDE = {
     (place, fold_name(name)): field

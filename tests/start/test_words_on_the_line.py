@@ -50,8 +50,12 @@ def test_help_works_in_every_form(said: list[str], meant: list[str]) -> None:
     assert outcome == gangplan(*meant)
 
 
-@pytest.mark.parametrize("folder", [("-C", "{}"), ("-C{}",), ("--workspace", "{}"), ("--workspace={}",)], ids=str)
-@pytest.mark.parametrize("command", [("list", "queues"), ("validate", SPEC), ("cluster", "check"), ("cluster", "-h")])
+@pytest.mark.parametrize(
+    "folder", [("-C", "{}"), ("-C{}",), ("--workspace", "{}"), ("--workspace={}",)], ids=str
+)
+@pytest.mark.parametrize(
+    "command", [("list", "queues"), ("validate", SPEC), ("cluster", "check"), ("cluster", "-h")]
+)
 def test_the_workspace_may_come_before_the_command(
     root: Path, folder: tuple[str, ...], command: tuple[str, ...]
 ) -> None:

@@ -195,8 +195,118 @@ def test_a_new_value_adds_trials_and_renames_none(
         ),
         ("{gird: {lr: [1]}}", "Write grid: {lr: [1]}."),
         ("{grid: {lr: [1]}, batch: [64]}", "Write parameters: {grid: {lr: [1], batch: [64]}}."),
+        ("{lr: {values: [1e-3, 2]}}", "Write parameters: {grid: {lr: [1e-3, 2]}}."),
+        ("{lr: {value: 1e-3}}", "Write parameters: {grid: {lr: [1e-3]}}."),
+        ("{lr: {min: 16, max: 65, step: 16}}", "Write parameters: {grid: {lr: [16, 32, 48, 64]}}."),
+        ("{lr: {min: 0.1, max: 0.3, step: 0.1}}", "Write parameters: {grid: {lr: [0.1, 0.2, 0.3]}}."),
+        ("{lr: {min: 1, max: 1000, step: 1}}", "Known fields: grid, list, random."),
+        ("{lr: {min: 1, max: 2, step: 0}}", "Known fields: grid, list, random."),
+        ("{lr: {min: 2, max: 1, step: 1}}", "Known fields: grid, list, random."),
+        ("{lr: {min: true, max: 2, step: 1}}", "Known fields: grid, list, random."),
+        ("{lr: {values: 3}}", "Known fields: grid, list, random."),
     ],
 )
 def test_values_outside_a_grid_get_a_help_that_shows_the_grid(tmp_path: Path, given: str, help: str) -> None:
     found = read(tmp_path, f"{HEAD}parameters: {given}\n{REST}").findings
     assert any(one.help.endswith(help) for one in found), [one.help for one in found]
+
+
+JOB = "image: openmpi\ncommand: [python, a.py, '--lr=${{ parameters.lr }}']\n"
+MOVED = '{image: openmpi, command: [python, a.py, "--lr=${{ parameters.lr }}"]'
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "says", "help"),
+    [
+        (
+            "Sweep",
+            JOB,
+            "unknown field 'image'; the fields of the job belong in template",
+            f"Write template: {MOVED}}}.",
+        ),
+        (
+            "Sweep",
+            f"{JOB}nodes: 4\n",
+            "'workers' and the other fields of the job belong",
+            f"{MOVED}, workers: 4}}.",
+        ),
+        (
+            "Sweep",
+            f"{JOB}nodes: 4\nworkers: 2\n",
+            "the fields of the job belong in template",
+            f"{MOVED}, workers: 2}}.",
+        ),
+        (
+            "Sweep",
+            f"workers: 2\nnodes: 4\n{JOB}",
+            "the fields of the job belong",
+            f"Write template: {{workers: 2, {MOVED[1:]}}}.",
+        ),
+        (
+            "Sweep",
+            f"{JOB}template: {{gpus: 1}}\n",
+            "belong in template",
+            "Move image and command into template:.",
+        ),
+        (
+            "Sweep",
+            f"{JOB}description: {'x' * 400}\nenv: {{A: {'x' * 300}}}\n",
+            "belong",
+            "Move image and command and env into template:.",
+        ),
+        (
+            "Sweep",
+            f"{JOB}schedule: {{cron: 0 3 * * *}}\n",
+            "unknown field 'schedule'",
+            "Remove it; a sweep runs each trial once.",
+        ),
+        (
+            "Sweep",
+            f"{JOB}parallelTrialCount: 2\n",
+            "did you mean 'maxConcurrent'?",
+            "Write maxConcurrent: 2.",
+        ),
+        ("Sweep", f"{JOB}parallelism: 2\n", "did you mean 'maxConcurrent'?", "Write maxConcurrent: 2."),
+        (
+            "Sweep",
+            f"{JOB}colour: red\n",
+            "unknown field 'colour'",
+            "Remove it; gangplan explain Sweep lists the fields.",
+        ),
+        ("JobTemplate", JOB, "the fields of the job belong in job", f"Write job: {MOVED}}}."),
+        (
+            "JobTemplate",
+            f"{JOB}team: nlp\n",
+            "unknown field 'team'",
+            "Remove it; the folder of a spec says whose it is.",
+        ),
+        (
+            "JobTemplate",
+            "params: {lr: {type: number}}\n",
+            "did you mean 'parameters'?",
+            "Write parameters: {lr: {type: number}}.",
+        ),
+    ],
+)
+def test_fields_of_the_job_outside_its_block_get_a_help_that_moves_them(
+    root: Path, kind: str, text: str, says: str, help: str
+) -> None:
+    write(
+        root,
+        {"jobtemplates/a.yaml" if kind == "JobTemplate" else FILE: f"{HEAD.replace('Sweep', kind)}{text}"},
+    )
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule.startswith("spec-")]
+    assert [one for one in found if says in one.message and one.help.endswith(help)], found
+    is_there = "belong in" in "".join(one.message for one in found)
+    assert ("'template' is missing" in str(found), "'job' is missing" in str(found)).count(True) <= (
+        not is_there
+    )
+
+
+def test_a_moved_job_is_a_sweep(root: Path) -> None:
+    write(root, {FILE: f"{HEAD}parameters: {{lr: {{values: [1, 2]}}}}\nmaxConcurrent: 1\n{JOB}workers: 2\n"})
+    helps = {one.help for one in gangplan("validate", "-C", root).findings if one.rule.startswith("spec-")}
+    blocks = [help.removeprefix("Write ").removesuffix(".") for help in sorted(helps)]
+    assert [block.split(":")[0] for block in blocks] == ["parameters", "template"]
+    write(root, {FILE: "\n".join([f"{HEAD}maxConcurrent: 1", *blocks])})
+    assert [one for one in gangplan("validate", "-C", root, FILE).findings if one.severity == "error"] == []
