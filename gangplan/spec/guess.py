@@ -78,6 +78,9 @@ def explain_unknown_spec_field(
         message += f"; '{given}' is an environment of Azure ML, here an image"
         return _build_unknown_spec_field_problem(path, message, help, follows="image")
     home = kind if len(path) == 1 else str(path[0])
+    help, follows = ABSENT_INSIDE.get((home, fold_name(word)), ("", ""))
+    if help:
+        return _build_unknown_spec_field_problem(path, message, help, follows=follows)
     absent = ABSENT_FIELDS.get(fold_name(word), "") if is_job else ""
     near = find_closest(convert_to_latin(word), known)
     if absent and not (is_one_slip(word.lower(), near) and not wrong(near, convert_value(word, near, given))):
@@ -105,9 +108,6 @@ def explain_unknown_spec_field(
         )
     if absent:
         return _build_unknown_spec_field_problem(path, f"'{word}' is not a field of a job", absent)
-    help, follows = ABSENT_INSIDE.get((home, fold_name(word)), ("", ""))
-    if help:
-        return _build_unknown_spec_field_problem(path, message, help, follows=follows)
     return _build_known_fields_problem(kind, path, message, known, given)
 
 
@@ -249,7 +249,10 @@ def _suggest_nested_spec_field(guess: str, given: Any) -> str:
     """Return what to write for a field of a block."""
     if guess == "secrets.env" and (found := convert_secret_refs_to_spec_variables(given)):
         return f"Write secrets: {{env: {format_flow_style(found)}}}."
-    value = "..." if isinstance(given, (dict, list)) or given is None else given
+    is_plain = not isinstance(given, dict) and not any(
+        isinstance(one, dict | list) for one in (given if isinstance(given, list) else ())
+    )
+    value = given if is_plain and given is not None and len(str(given)) <= _LONGEST else "..."
     outer, *inner = guess.split(".")
     if inner[-1] == "capacity" and isinstance(given, bool):
         value = "spot" if given else "on-demand"

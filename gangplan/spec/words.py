@@ -150,7 +150,34 @@ ABSENT_FIELDS = {fold_name(name): help for help, names in _ABSENT.items() for na
 _NO_HOSTS = "Write cidr: with the addresses behind the name, such as 10.20.0.0/16: a NetworkPolicy knows no host names."
 _NO_QUOTA = "Remove it; its owner gives each team its quota in overlays/<cluster>/cluster.yaml, below teams."
 _NO_MEMBERS = "Write groups: {dataScientists: [GROUP]}: the identity provider says who is in a group."
+_BY_TEAM = "Write it for each team below teams:, such as teams: {nlp: {queue: gpu, quota: {POOL: {gpus: 16}}, borrow: {POOL: {gpus: 8}}}}."
+_BY_POOL = (
+    "Remove it; pools below nodePools: have the labels and taints of their nodes, and runs get what follows."
+)
+_BY_NODE = (
+    "Write what one node has for pods: cpu and memory as kubectl get nodes shows them allocatable, and"
+    " gpu: {model: MODEL, count: 8}."
+)
 _ABSENT_INSIDE = {
+    (
+        "Cluster",
+        _BY_TEAM,
+        "",
+    ): "queues queue cluster_queue cluster_queues local_queues quota quotas gpu_quota resource_quota"
+    " nominal_quota borrowing_limit lending_limit borrow lend weight weights flavors resource_flavors projects",
+    ("Cluster", _BY_POOL, ""): "tolerations taints node_selector node_labels labels affinity",
+    (
+        "Cluster",
+        "Remove it; nothing outside a run reaches its pods. Where runs may go, egress: names.",
+        "",
+    ): "ingress ingresses",
+    (
+        "Cluster",
+        "Remove it; a team's file names them: pullSecrets: [NAME].",
+        "",
+    ): "image_pull_secrets image_pull_secret pull_secrets pull_secret",
+    ("Cluster", "Remove it; a team's file says its namespace.", ""): "namespace namespaces namespace_prefix",
+    ("nodePools", _BY_NODE, "cpu"): "instance_type instance_types machine_type vm_size sku flavor shape",
     ("egress", _NO_HOSTS, "cidr"): "host hosts hostname fqdn dns domain domains url name",
     ("Team", _NO_QUOTA, ""): "quota quotas limits",
     ("Team", _NO_MEMBERS, "groups"): "members users people",
@@ -158,8 +185,36 @@ _ABSENT_INSIDE = {
 # Further names of fields in a kind of file, or below one of its fields, which mean another field elsewhere.
 _SYNONYMS_INSIDE = {
     ("steps", "command"): "run script bash_command",
-    ("nodePools", "count"): "nodes size replicas num_nodes instances",
-    ("Cluster", "nodePools"): "pools nodes",
+    ("nodePools", "count"): "nodes size replicas num_nodes instances node_count",
+    ("nodePools", "labels"): "node_selector selector node_labels match_labels",
+    ("nodePools", "taints"): "tolerations node_taints",
+    ("nodePools", "capacity"): "spot preemptible capacity_type",
+    ("nodePools", "autoscale"): "autoscaling autoscaler min_nodes max_nodes min_size max_size",
+    ("nodePools", "networkGbps"): "bandwidth network_bandwidth bandwidth_gbps",
+    ("nodePools", "price"): "cost price_per_hour hourly_price",
+    ("Cluster", "nodePools"): "pools nodes node_groups",
+    ("Cluster", "registries"): "allowed_registries image_registries trusted_registries",
+    ("Cluster", "policies.packs"): "packs policy_packs",
+    ("Cluster", "policies"): "admission_policies",
+    ("Cluster", "monitoring"): "prometheus grafana observability",
+    ("Cluster", "secretStore"): "external_secrets cluster_secret_store vault",
+    ("Cluster", "cohorts"): "cohort",
+    ("Cluster", "limits.priorities"): "priorities priority_classes workload_priority_classes",
+    ("teams", "quota"): "quotas nominal_quota gpu_quota gpus resources limits guaranteed",
+    ("teams", "borrow"): "borrowing_limit borrow_limit borrowing max_borrow",
+    ("teams", "lend"): "lending_limit lend_limit lending",
+    ("teams", "weight"): "fair_share fair_sharing fair_share_weight fair_sharing_weight share",
+    ("teams", "queue"): "local_queue queue_name",
+    ("teams", "cohort"): "cohort_name parent",
+    ("teams", "monthlyBudget"): "budget",
+    ("teams", "posture"): "network network_policy isolation",
+    ("Team", "pullSecrets"): "image_pull_secrets image_pull_secret registry_secrets",
+    ("Team", "contact"): "email mail owner owners contacts lead slack",
+    ("Team", "claims"): "pvc pvcs volumes storage persistent_volume_claims",
+    ("Team", "connections"): "buckets bucket s3 object_stores",
+    ("images", "repository"): "image registry repo url uri name",
+    ("images", "digest"): "sha sha256 hash",
+    ("images", "cuda"): "cuda_version",
     (
         "Sweep",
         "maxConcurrent",
