@@ -20,7 +20,7 @@ from gangplan.spec.convert import (
 from gangplan.spec.flow import format_flow_list, format_flow_style
 from gangplan.spec.lookalikes import convert_to_latin
 from gangplan.spec.near import find_closest
-from gangplan.spec.phrases import format_dotted_path, quote_spec_value
+from gangplan.spec.phrases import format_dotted_path, quote_spec_value, suggest_catalog_fields_for_image
 from gangplan.spec.repair import is_one_slip
 from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_spec_value_shape
 from gangplan.spec.words import (
@@ -102,6 +102,11 @@ def explain_unknown_spec_field(
             )
         if "," in guess:
             return _explain_combined_spec_resources(path, message, guess, given, block)
+        if guess == "repository" and (help := suggest_catalog_fields_for_image(str(given))):
+            follows = "repository digest" if "@" in given else guess
+            return _build_unknown_spec_field_problem(
+                path, f"{message}; did you mean '{guess}'?", help, guess, follows
+            )
         help, gpu = _suggest_replacement_spec_field((*path[:-1], word), guess, given, wrong, fields)
         return _build_unknown_spec_field_problem(
             path, f"{message}; did you mean '{guess}'?", help, guess, guess, gpu=gpu
@@ -120,8 +125,8 @@ def _build_unknown_spec_field_problem(
     known: tuple[str, ...] = (),
     gpu: tuple[str, str] = ("", ""),
 ) -> Problem:
-    """Return the problem of an unknown field; `follows` is a field of its block that the help adds."""
-    beside = (format_dotted_path((*path[:-1], follows)),) if follows else ()
+    """Return the problem of an unknown field; `follows` are fields of its block that the help adds."""
+    beside = tuple(format_dotted_path((*path[:-1], field)) for field in follows.split())
     clue = Clue(path, UNKNOWN_FIELD, None, meant, known, beside, gpu)
     return Problem(path, message, help, SPEC_UNKNOWN_FIELD, clue=clue)
 

@@ -168,6 +168,8 @@ def _convert_pydantic_error_to_finding(model: type[BaseModel], document: Documen
     message, help = explain_pydantic_error(kind, context, item["input"], path, document.text(path))
     if path == ("run",) and isinstance(item["input"], str):
         clue = clue._replace(follows=("command",))  # GitHub Actions calls the command so
+    if path[-1:] == ("repository",) and " and digest: " in help:
+        clue = clue._replace(follows=(format_dotted_path((*path[:-1], "digest")),))
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
     from gangplan.spec.shapes import describe_wrong_spec_value_shape  # rarely needed: few files are wrong
 

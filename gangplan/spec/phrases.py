@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.findings import FieldPath
 from gangplan.spec.lookalikes import convert_to_latin
-from gangplan.spec.words import DNS_LABEL, PATTERN_DESCRIPTIONS
+from gangplan.spec.words import DIGEST, DNS_LABEL, PATTERN_DESCRIPTIONS, REPOSITORY
 
 
 def format_dotted_path(path: FieldPath) -> str:
@@ -61,6 +61,9 @@ def explain_pydantic_error(
         return message, "Write the entry's name; the owner of the catalog adds what is missing."
     if kind == "string_pattern_mismatch":
         form = PATTERN_DESCRIPTIONS.get(context["pattern"])
+        if path[-1:] == ("repository",) and (help := suggest_catalog_fields_for_image(given)):
+            message = f"{name} is {quote_spec_value(given)}; tag and digest are fields of their own"
+            return message, help
         message = f"{name} is {quote_spec_value(given)}, which does not have the right form{f' ({form})' if form else ''}"
         return message, _suggest_valid_name(context["pattern"], given, path)
     return f"{name}: {kind.replace('_', ' ')} ({quote_spec_value(given)})", ""
@@ -70,6 +73,20 @@ def is_reference(image: str) -> bool:
     """Return whether an image is written as a registry reference, not as the name of its entry in the
     catalog."""
     return any(sign in image for sign in "/:@")
+
+
+def suggest_catalog_fields_for_image(reference: str) -> str:
+    """Return the help with the fields of an image's reference; empty without a tag or digest, or if it names
+    no registry."""
+    name, _, digest = reference.removeprefix("docker://").partition("@")
+    folder, slash, last = name.rpartition("/")
+    last, _, tag = last.partition(":")
+    parts = {"repository": f"{folder}{slash}{last}", "tag": f'"{tag}"' if tag else "", "digest": digest}
+    if not slash or not (tag or digest) or (digest and not re.fullmatch(DIGEST, digest)):
+        return ""
+    if not re.fullmatch(REPOSITORY, parts["repository"]):
+        return ""
+    return f"Write {' and '.join(f'{field}: {value}' for field, value in parts.items() if value)}."
 
 
 def _suggest_unquoted_spec_value(kind: str, given: Any, path: FieldPath) -> str:
@@ -104,6 +121,7 @@ def _suggest_valid_name(pattern: str, given: str, path: FieldPath) -> str:
         convert_to_name(pattern, given),
         given.lower(),
         f"https://{bare}",
+        f"sha256:{bare.lower()}",
         bare,
         bare.replace("_", "-").lower(),
     )

@@ -13,6 +13,7 @@ from gangplan.spec.convert import (
     split_words,
 )
 from gangplan.spec.flow import format_flow_list, format_flow_style
+from gangplan.spec.words import VALUE_SYNONYMS, fold_name
 
 # For a plain value in place of a block: the block's name -> the field that the value is for.
 MAIN_FIELDS = {
@@ -101,8 +102,17 @@ def describe_wrong_spec_value_shape(
         if field == "gpu" and isinstance(given, int):
             return f"Write gpus: {given}; gpu: {{model: ...}} only chooses the model."
         if field in MAIN_FIELDS and isinstance(given, str):
-            return f"Write {field}: {format_flow_style({MAIN_FIELDS[str(field)]: given})}."
+            inner = MAIN_FIELDS[str(field)]
+            return f"Write {field}: {format_flow_style({inner: _convert_to_word_of_field(inner, given)})}."
     return ""
+
+
+def _convert_to_word_of_field(field: str, given: str) -> str:
+    """Return what a field calls a word of other tools, such as OpenMPI for ompi; else the word itself."""
+    for words, names in VALUE_SYNONYMS.get(field, {}).items():
+        if " or " not in words and fold_name(given) in map(fold_name, (words, *names.split())):
+            return words
+    return given
 
 
 def _suggest_data_field_for_mounts(given: Any) -> str:

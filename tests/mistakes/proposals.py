@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from gangplan.findings import Finding
 from gangplan.source import Document, load_document
 from gangplan.spec.blocks import list_spec_fields_at
+from gangplan.spec.catalog import ImageCatalog
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.job import TrainingJob
 from gangplan.spec.team import Team
@@ -159,7 +160,9 @@ def _merge(root: Any, path: Path, value: dict[str, Any], is_top: bool) -> None:
             _parent(root, (*home, key))[key] = item
 
 
-_MODELS: dict[str, type[BaseModel]] = {"TrainingJob": TrainingJob, "Team": Team, "Cluster": Cluster}
+_MODELS: dict[str, type[BaseModel]] = {
+    one.__name__: one for one in (TrainingJob, Team, Cluster, ImageCatalog)
+}
 
 
 def _rename(root: Any, path: Path, name: str) -> None:
@@ -181,8 +184,9 @@ def _parent(root: Any, path: Path) -> Any:
 def _place(document: Document, finding: Finding) -> tuple[Path, bool]:
     """Return the path of the field at which a finding is, and whether it is about the field's name."""
     where = (finding.where.line, finding.where.column)
+    ways = (True,) if finding.rule == "spec-unknown-field" else (False, True)
     for path in _paths(document.value, ()):
-        for is_key in (False, True):
+        for is_key in ways:
             found = document.where(path, key=is_key)
             if (found.line, found.column) == where:
                 is_name = isinstance(path[-1], str) and document.where(path) != document.where(path, key=True)
