@@ -204,6 +204,56 @@ def test_wrong_arguments_are_refused_with_help(
     assert not (wide / "rendered").exists()
 
 
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        (".", "holds the workspace"),
+        ("..", "holds the workspace"),
+        ("specs", "specs/ holds what is checked"),
+        ("overlays/lab", "overlays/ holds what is checked"),
+        ("rendered/lab", "rendered/ holds what is applied"),
+        (".git", "part of Git's own folder"),
+        (".git/x", "part of Git's own folder"),
+        ("../other", "is a checkout or a workspace"),
+        ("../checkout", "is a checkout or a workspace"),
+        ("../here", "is the current folder"),
+        ("../link", "holds the workspace"),
+    ],
+)
+def test_an_output_folder_that_holds_something_else_is_refused(
+    place: str, says: str, wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    render(wide)
+    workspaces.write(tmp_path / "other", workspaces.STOCK)
+    render(tmp_path / "other")
+    for folder in (wide / ".git", tmp_path / "checkout/.git", tmp_path / "here/deeper"):
+        folder.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(wide, target_is_directory=True)
+    monkeypatch.chdir(tmp_path / "here/deeper")
+    before = workspaces.tree(tmp_path)
+    outcome = gangplan("render", "-C", wide, "-o", wide / place)
+    assert outcome.code == Exit.INPUT
+    assert says in outcome.err
+    assert "Name a folder of its own, such as --output build/manifests." in outcome.err
+    assert workspaces.tree(tmp_path) == before
+
+
+def test_what_is_deeper_below_an_output_folder_stays(wide: Path, tmp_path: Path) -> None:
+    """A folder above other outputs and workspaces is an output folder, too: only its own clusters are its."""
+    out = tmp_path / "artifacts"
+    render(wide, "--output", out / "v1")
+    workspaces.write(out / "mono/a", workspaces.STOCK)
+    render(out / "mono/a")
+    before = workspaces.tree(out)
+    render(wide, "--output", out)
+    assert before.items() <= workspaces.tree(out).items()
+    (wide / "specs/nlp/second.yaml").unlink()
+    outcome = render(wide, "--output", out)
+    assert "removed" in outcome.out
+    assert before.items() <= workspaces.tree(out).items()
+    assert not list((out / "lab/runs/nlp").glob("second-*"))
+
+
 def test_output_writes_to_another_folder_only(wide: Path, tmp_path: Path) -> None:
     render(wide)
     before = workspaces.tree(wide)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +42,7 @@ def run_render_command(
     wanted = replace(parse_format_flags(formats, request.root, colour, is_quiet), is_verbose=is_verbose)
     if output == "-":
         return _print_rendered_manifests(request, wanted)
-    tree = Path(output).absolute() if output else None
+    tree = Path(os.path.abspath(output)) if output else None
     request = replace(request, in_sums=wanted.is_for_people and base is None)
     result, is_done = write_or_compare_rendered_tree(
         request, tree, check, partial(_add_findings_since_base, request, base) if base else None

@@ -19,6 +19,7 @@ from gangplan.incremental.look import is_surely_before
 from gangplan.incremental.store import RecordStore
 from gangplan.pipeline.conditions import load_known_results
 from gangplan.pipeline.foreign import ExpectedTree, check_unmanaged_rendered_files
+from gangplan.pipeline.output import check_output_folder, is_rendered_path
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.seen import (
     digest_file,
@@ -36,7 +37,13 @@ _FEW = 1000
 
 
 def render_tree(request: Request, tree: Path | None = None, check: bool = False) -> Result:
-    """Render into `tree` (default: rendered/). With `check`, write nothing; `changes` are then the drift."""
+    """Render into `tree` (default: rendered/). With `check`, write nothing; `changes` are then the drift.
+
+    Raises UserError for a tree that holds something else.
+    """
+    is_elsewhere = tree is not None and tree != request.root / RENDERED
+    if tree is not None and is_elsewhere:
+        check_output_folder(request.root, tree)
     with _open_staging_folder(request.root, tree or request.root / RENDERED, check) as (stage, last):
         if request.looked is not None and not is_surely_before(last, request.looked.began):
             request = replace(request, looked=None)  # another render has ended since
@@ -47,9 +54,13 @@ def render_tree(request: Request, tree: Path | None = None, check: bool = False)
             save_results(result)
             return result
         wanted = {change.path for change in result.changes}
-        removed = stage.obsolete(
-            wanted, result.scope.covers, _list_unsettled_rendered_folders(result, request)
-        )
+        removed = [
+            path
+            for path in stage.obsolete(
+                wanted, result.scope.covers, _list_unsettled_rendered_folders(result, request)
+            )
+            if not is_elsewhere or is_rendered_path(path)
+        ]
         result.changes += [TreeChange(path, FileOutcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:

@@ -292,7 +292,7 @@ def _explain_bad_key_of_spec_data(key: str, message: str, given: Any) -> tuple[s
             f"Swap them: data: {{{given}: {key}}}.",
         )
     if "://" in key:
-        help = "Write the name of a connection to it: gangplan list connections has those of the team, team.yaml declares them."
+        help = "Write the name of a connection to it: gangplan list claims has those of the team, team.yaml declares them."
         return f"'{key}' is an address; data names claims and connections of the team", help
     name = convert_to_name(DNS_LABEL, key)
     return (
@@ -315,6 +315,11 @@ def _explain_bad_key_of_spec_map(path: FieldPath, item: Any, given: Any) -> tupl
         return message, f"Write ./{key.removeprefix('./')}: for a file next to the spec."
     if path[:1] == ("files",) and "/" in key:
         return message, "Write ./NAME: for a file in the folder of the spec, one entry for each."
+    if path[:1] == ("files",) and re.fullmatch(r"[\w.-]*[\w-]\.\w+", key, re.ASCII):
+        return message, f"Write ./{key}: for a file next to the spec."
+    if path[:1] == ("hugePages",) and (size := re.fullmatch(r"([0-9]+) ?([MG])i?B?", key, re.ASCII)):
+        like = f"{size[1]}{size[2]}i"
+        return message, f"Write {like}:."
     return message, f"Write {like}:." if like and not like[0].isdigit() else "Rename it."
 
 

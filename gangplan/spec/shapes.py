@@ -121,7 +121,7 @@ def _suggest_data_field_for_mounts(given: Any) -> str:
         return f"Write data: {format_flow_style(found)}."
     if re.search(r"(s3|gs|azureml|wasbs|abfss)://", str(given)):
         return (
-            "Write data: {NAME: env}, with NAME a connection to that bucket in team.yaml; gangplan list connections has"
+            "Write data: {NAME: env}, with NAME a connection to that bucket in team.yaml; gangplan list claims has"
             " them."
         )
     return "Write data: {CLAIM: /data}, with a claim from team.yaml: pods see no folders of their node."
