@@ -36,6 +36,8 @@ _ELSEWHERE = (
     "--snapshot",
     "--usage",
 )
+#: Short flags in one word, such as -vo or -qC../b, which may have any of these in them.
+_BUNDLE = re.compile(r"-[A-Za-z]{2}")
 #: A report that goes to a file.
 _TO_FILE = re.compile(r"(?:--format=)?[a-z]+=.")
 #: What gangplan reads of a workspace, and what it writes.
@@ -162,7 +164,7 @@ def build_question_for_cached_answer(arguments: Sequence[str]) -> Question | Non
         return None
     if not (isinstance(sys.stdout, TextIOWrapper) and isinstance(sys.stderr, TextIOWrapper)):
         return None  # closed, or captured by the caller
-    if any(one.startswith(_ELSEWHERE) or _TO_FILE.match(one) for one in arguments):
+    if any(one.startswith(_ELSEWHERE) or _BUNDLE.match(one) or _TO_FILE.match(one) for one in arguments):
         return None
     try:
         root = _find_workspace_root_of_question(arguments)
