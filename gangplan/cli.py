@@ -55,7 +55,7 @@ def run_command_line(listener: StreamListener | None = None, looked: Look | None
         code = _run_command_line(looked)
         if why := lost():
             print_fatal(
-                ToolError(why, "Free some space, or write somewhere else; some findings were not printed.")
+                ToolError(why, "Write somewhere else, or free some space; not everything was printed.")
             )
             return Exit.ENVIRONMENT
     return code

@@ -26,8 +26,7 @@ def main() -> int:
 
 
 def _answer_or_run() -> int:
-    if sys.argv[1:] == ["--version"]:
-        sys.stdout.write(f"gangplan {__version__}\n")
+    if sys.argv[1:] == ["--version"] and _replay_stored_answer([(1, f"gangplan {__version__}\n")]):
         return 0
     from gangplan.incremental.answers import build_question_for_cached_answer
 
@@ -57,6 +56,8 @@ def _replay_stored_answer(written: list[tuple[int, str]]) -> bool:
     """Write an answer as it was first written, and return whether that succeeded. A reader may go away."""
     for number, text in written:
         stream = sys.stdout if number == 1 else sys.stderr
+        if stream is None:  # the caller closed it
+            return False
         try:
             stream.buffer.write(text.encode("utf-8", "surrogateescape"))
             stream.flush()

@@ -9,8 +9,10 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -420,7 +422,7 @@ def test_colours_are_for_terminals_unless_no_color_is_set(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["render", "-o", "-"], ["plan"], ["schema", "print", "spec"], ["--help"]]
+    "arguments", [["render", "-o", "-"], ["plan"], ["schema", "print", "spec"], ["--help"], ["--version"]]
 )
 def test_a_closed_pipe_is_not_an_error(arguments: list[str], root: Path) -> None:
     for number in range(40):
@@ -438,6 +440,64 @@ def test_a_closed_pipe_is_not_an_error(arguments: list[str], root: Path) -> None
         program.wait(60)
     assert complaint == ""
     assert program.returncode == Exit.CLEAN
+
+
+def test_a_current_folder_that_is_gone_is_named(root: Path, tmp_path: Path) -> None:
+    script = (
+        f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir ../gone && {sys.executable} -P -m gangplan"
+    )
+    for words, code in (("", Exit.INPUT), (f"validate -C {root}", Exit.ENVIRONMENT)):
+        done = subprocess.run(["sh", "-c", f"{script} {words}"], capture_output=True, text=True, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+    assert done.stderr.startswith("fatal: the current folder is gone\n")
+
+
+@pytest.mark.parametrize("place", ["specs/nlp", "overlays/lab", "images"])
+@pytest.mark.parametrize("mode", [0o000, 0o644])
+def test_a_folder_without_permission_is_a_finding(place: str, mode: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, as_nobody(Path(folder)):
+        root = workspaces.stock(Path(folder) / "w")
+        (root / place).chmod(mode)
+        outcome = gangplan("validate", "-C", root, "--no-cache")
+        (root / place).chmod(0o755)
+    assert outcome.code == Exit.INPUT
+    assert [(one.rule, one.place) for one in outcome.findings] == [("file-unreadable", place)]
+
+
+def test_a_folder_without_permission_is_no_bug() -> None:
+    with tempfile.TemporaryDirectory() as folder, as_nobody(Path(folder)):
+        root = workspaces.stock(Path(folder) / "w")
+        workspaces.render(root)
+        (root / "rendered/lab").chmod(0o000)
+        outcome = gangplan("validate", "-C", root, "--no-cache")
+        (root / "rendered/lab").chmod(0o755)
+    assert outcome.code == Exit.ENVIRONMENT
+    assert outcome.err.startswith("fatal: ")
+    assert "bug" not in outcome.err
+
+
+@contextmanager
+def as_nobody(folder: Path) -> Iterator[None]:
+    """Give up the rights of root, which no permission stops, and own a folder."""
+    own = os.geteuid()
+    if own == 0:
+        os.chown(folder, 65534, 65534)
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+
+
+def test_a_workspace_behind_a_link_has_the_same_files(root: Path, tmp_path: Path) -> None:
+    """A shell's $PWD, which hooks and editors pass on, keeps the links that led there."""
+    (tmp_path / "link").symlink_to(root, target_is_directory=True)
+    spec = tmp_path / "link/specs/nlp/filings.yaml"
+    for words in (("validate", spec), ("plan", spec), ("edit", spec, "--set", "workers=3")):
+        outcome = gangplan(*words, "-C", tmp_path / "link")
+        assert outcome.code == Exit.CLEAN, outcome.err
+        assert outcome.code == gangplan(*words, "-C", root).code
+    assert gangplan("validate", tmp_path / "other.yaml", "-C", root).code == Exit.INPUT
 
 
 @pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdout", "stderr")])
@@ -461,7 +521,15 @@ def test_findings_decide_the_exit_code_when_the_reader_goes_away(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["validate"], ["validate", "--format", "sarif"], ["plan"], ["policy", "list"], ["--help"]]
+    "arguments",
+    [
+        ["validate"],
+        ["validate", "--format", "sarif"],
+        ["plan"],
+        ["policy", "list"],
+        ["--help"],
+        ["--version"],
+    ],
 )
 def test_output_that_cannot_be_written_is_not_success(arguments: list[str], root: Path) -> None:
     said = "fatal: standard output cannot be written: {}\n  help: "

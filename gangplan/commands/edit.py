@@ -24,7 +24,7 @@ from gangplan.report.plan import format_run_plan_line
 from gangplan.report.sweeps import format_sweep_plan_line, split_off_sweeps
 from gangplan.source import Document, load_document
 from gangplan.spec.near import find_nearest_file
-from gangplan.spec.root import SPECS, locate_workspace_root
+from gangplan.spec.root import SPECS, find_path_from_root, locate_workspace_root
 from gangplan.starter.answers import check_name
 from gangplan.starter.formats import find_file_format, find_format_model
 from gangplan.starter.judge import FileJudgement, judge_changed_file
@@ -131,7 +131,7 @@ def run_clone_command(
 def _resolve_file_argument(root: Path, file: str) -> str:
     """Return the path of a file from the root. Raises UserError for a file outside the workspace."""
     for start in (Path.cwd(), root):
-        path = os.path.relpath(os.path.normpath(start / file), root).replace(os.sep, "/")
+        path = find_path_from_root(root, start, file)
         if not path.startswith("../") and (root / path).is_file():
             return path
     there = [one.relative_to(root).as_posix() for one in (root / SPECS).rglob("*.yaml")]

@@ -12,7 +12,14 @@ from gangplan.findings import format_sentence
 from gangplan.report.escape import escape_log_line
 
 # Errors of the system that may occur anywhere, and that no code of ours can prevent.
-_OF_THE_SYSTEM = (errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_OF_THE_SYSTEM = (
+    errno.ENAMETOOLONG,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+)
 
 
 def print_fatal(stop: GangplanError) -> None:
@@ -36,6 +43,9 @@ def print_unexpected_error_of_command(bad: Exception) -> int:
         help = f"Run {usage.command_path} --help." if usage is not None else None
         print_fatal(UserError(bad.format_message(), help))
         return Exit.INPUT
+    if isinstance(bad, FileNotFoundError) and _is_current_folder_gone():
+        print_fatal(ToolError("the current folder is gone", "Change to a folder that exists: cd DIR."))
+        return Exit.ENVIRONMENT
     if isinstance(bad, FileNotFoundError | NotADirectoryError) and bad.filename:
         # A file that is missing from the start is reported where it is looked for.
         help = "Somebody removes files while gangplan reads them: run the command again."
@@ -59,6 +69,14 @@ def print_unexpected_error_of_command(bad: Exception) -> int:
     return Exit.ENVIRONMENT
 
 
+def _is_current_folder_gone() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
+
+
 # What the program is, and the commands that matter outside of a workspace and in one.
 _BARE = "gangplan turns short training-job specs in Git into all that a GPU cluster needs, and proves that they run."
 _OUTSIDE: tuple[tuple[str, str], ...] = (
@@ -79,7 +97,7 @@ def _describe_first_commands() -> str:
     commands = _INSIDE
     try:
         locate_workspace_root(None)
-    except GangplanError:
+    except (GangplanError, OSError):
         commands = _OUTSIDE
     lines = [f"  gangplan {command:<18} {what}\n" for command, what in commands]
     return f"{_BARE}\n\n{''.join(lines)}\ngangplan --help lists all commands, and gangplan COMMAND --help says more of one.\n"

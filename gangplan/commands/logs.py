@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from gangplan.model.support import KUEUE_LINES
 from gangplan.pipeline.request import Request
 from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.spec.namespaces import namespace_of
+from gangplan.spec.root import find_path_from_root
 from gangplan.workspace import Workspace, load_workspace, suggest_nearest
 
 
@@ -107,9 +107,9 @@ def _find_spec_path_of_argument(root: Path, name: str) -> str | None:
     Raises UserError for a spec that does not exist.
     """
     for start in (Path.cwd(), root):
-        path = Path(os.path.normpath(start / name))
-        if path.is_file() and path.is_relative_to(root):
-            return path.relative_to(root).as_posix()
+        path = find_path_from_root(root, start, name)
+        if not path.startswith("../") and (root / path).is_file():
+            return path
     if name.endswith((".yaml", ".yml")):
         raise UserError(
             f"there is no spec {name}", "Name a file in specs/, or a run as gangplan status shows it."

@@ -14,7 +14,7 @@ from gangplan.fixes.write import read_fixable
 from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.report.escape import escape_own_line
-from gangplan.spec.root import SPECS
+from gangplan.spec.root import SPECS, find_path_from_root
 from gangplan.starter.draft import create_draft_copy_of_workspace
 from gangplan.starter.write import write_new_files
 
@@ -33,7 +33,7 @@ class FileFromJob(NamedTuple):
 def find_spec_path_of_job_argument(root: Path, job: str) -> str:
     """Return the path of the job's spec from the root. Raises UserError."""
     for start in (Path.cwd(), root):
-        path = os.path.relpath(os.path.normpath(start / job), root).replace(os.sep, "/")
+        path = find_path_from_root(root, start, job)
         top, *rest = path.split("/")
         if top == SPECS and len(rest) > 1 and rest[-1] != "team.yaml" and (root / path).is_file():
             return path

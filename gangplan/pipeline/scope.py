@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import field
 from functools import cache
@@ -14,6 +13,7 @@ from gangplan.findings import Finding, name_differing_clusters, set_clusters, so
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.spec.near import find_closest, find_nearest_file
+from gangplan.spec.root import find_path_from_root
 from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, SpecFile, Workspace, suggest_nearest
 
 # Every run depends on these folders: a named file in one of them means the whole workspace.
@@ -186,7 +186,7 @@ def _add_argument_to_work_scope(
     """Add what one argument means. Raises UserError for one that means nothing."""
     names = []
     for base in (cwd, workspace.root):
-        path = os.path.relpath(os.path.normpath(base / argument), workspace.root).replace(os.sep, "/")
+        path = find_path_from_root(workspace.root, base, argument)
         names.append(path)
         files = [file for file in workspace.spec_files if _matches_spec_path(file.file, path)]
         if files:

@@ -218,7 +218,7 @@ def _report_too_large_yaml_file(file: str, limits: FileLimits, size: int) -> Fin
     return Finding(
         YAML_TOO_LARGE,
         Location(file),
-        f"the file has {size} bytes; at most {limits.max_bytes} are read",
+        f"the file has more than {limits.max_bytes} bytes, and no more are read",
         "split it, or keep data out of it",
     )
 

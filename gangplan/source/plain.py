@@ -50,14 +50,27 @@ def _check_folder_files(root: Path, folder: str, plain: PlainFolders) -> Iterato
     try:
         with os.scandir(root / folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
+    except PermissionError:
+        yield _report_closed_folder(folder)
+        return
     except OSError:
         return  # reported by its reader
     for entry in entries:
         file = f"{folder}/{entry.name}"
-        if entry.is_dir(follow_symlinks=False):
-            yield from _check_folder_files(root, file, plain)
-        else:
-            yield from _check_plain_file(root, file, entry.stat(follow_symlinks=False))
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _check_folder_files(root, file, plain)
+            else:
+                yield from _check_plain_file(root, file, entry.stat(follow_symlinks=False))
+        except PermissionError:
+            yield _report_closed_folder(folder)
+            return
+
+
+def _report_closed_folder(folder: str) -> Finding:
+    message = "permission to read the folder is denied, and nothing was read at all"
+    help = f"Give yourself permission: chmod u+rx {folder}."
+    return Finding(FILE_UNREADABLE, Location(folder), message, help)
 
 
 def _check_plain_file(root: Path, file: str, status: os.stat_result) -> Iterator[Finding]:

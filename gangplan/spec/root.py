@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from gangplan.errors import UserError
@@ -19,6 +20,18 @@ def find_workspace_root_above(start: Path) -> Path:
         "nothing was checked: this is not a gangplan workspace (no folder above has specs/ and overlays/)",
         "Go to the repository that holds your specs, name it with --workspace DIR, or make one: gangplan init DIR.",
     )
+
+
+def find_path_from_root(root: Path, start: Path, name: str) -> str:
+    """Return the path of a file from the resolved root, `name` being relative to `start`.
+
+    A file outside begins with `../`. A shell's $PWD may lead to the workspace through links.
+    """
+    path = os.path.normpath(start / name)
+    found = os.path.relpath(path, root)
+    if found.startswith(".."):
+        found = os.path.relpath(os.path.realpath(path), root)
+    return found.replace(os.sep, "/")
 
 
 def locate_workspace_root(folder: Path | None) -> Path:
