@@ -116,8 +116,10 @@ def _parse_cron_range(part: str, name: str, least: int, most: int) -> tuple[rang
     if steps and len(ends) == 1:
         last = most  # N/STEP is N-MOST/STEP
     if first < least or last > most:
-        help = "Write 0 or SUN for Sunday." if name == "weekday" and 7 in (first, last) else ""
-        raise CronError(f"'{part}' is not a {name} from {least} to {most}", help)
+        is_sunday = name == "weekday" and 7 in (first, last)
+        help = "Write 0 or SUN for Sunday." if is_sunday else f"Write a number from {least} to {most}."
+        article = "an" if name == "hour" else "a"
+        raise CronError(f"'{part}' is not {article} {name} from {least} to {most}", help)
     if first > last:
         raise CronError(f"'{part}' begins after its end", "Write two ranges with a comma.")
     if step == 0:

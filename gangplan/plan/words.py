@@ -220,7 +220,9 @@ def _find_unexpanded_command_variable(
     job: Job, index: int, word: str, is_sound: SoundnessCheck | None
 ) -> Iterator[Problem]:
     found = VARIABLE_REFERENCE.search(word)
-    what = found[0].rstrip(":") if found else "~" if word.startswith("~/") else ""
+    what = found[0] if found else "~" if word.startswith("~/") else ""
+    if what.endswith(":"):  # ${NAME:-DEFAULT}
+        what = f"{what[:-1]}}}"
     if not what:
         return
     words = tuple(

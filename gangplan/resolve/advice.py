@@ -38,7 +38,10 @@ def _add_workspace_names_to_finding(finding: Finding, workspace: Workspace, team
         return _suggest_gpu_model_to_resolve(finding, given, clusters)
     if path[-1:] == ("image",) and is_form and is_reference(given):
         return _suggest_resolvable_images(finding, given, workspace)
-    if path == ("checkpoint", "to") and is_form and given[0] == "/" and team in workspace.teams:
+    is_checkpoint = (path == ("checkpoint",) and finding.rule == SPEC_TYPE) or (
+        path == ("checkpoint", "to") and is_form
+    )
+    if is_checkpoint and team in workspace.teams and (given[0] == "/" or "://" in given):
         return _suggest_team_checkpoint_claim(finding, given, workspace.teams[team])
     if path[:-1] == ("network", "egress") and is_form:
         return _suggest_resolvable_endpoints(finding, given, clusters)
@@ -46,13 +49,20 @@ def _add_workspace_names_to_finding(finding: Finding, workspace: Workspace, team
 
 
 def _suggest_team_checkpoint_claim(finding: Finding, folder: str, team: TeamFile) -> Finding:
-    """Suggest the claim that the folder is in: one that all workers may write to."""
-    claims = (
+    """Suggest the claim that the folder is in: one that all workers may write to, best one for checkpoints."""
+    if "://" in folder:
+        help = (
+            "Write checkpoint: {to: NAME}, with a connection of team.yaml to that bucket;"
+            " gangplan list claims has them."
+        )
+        return replace(finding, help=help)
+    claims = [
         name
         for name, claim in team.spec.claims.items()
         if "ReadWriteMany" in claim.access_modes and not claim.read_only
-    )
-    return replace(finding, help=f"Write checkpoint: {{to: {next(claims, 'CLAIM')}, path: {folder}}}.")
+    ]
+    claims.sort(key=lambda name: not re.search("ch?e?ckp", name))
+    return replace(finding, help=f"Write checkpoint: {{to: {[*claims, 'CLAIM'][0]}, path: {folder}}}.")
 
 
 def _suggest_resolvable_images(finding: Finding, written: str, workspace: Workspace) -> Finding:

@@ -53,7 +53,7 @@ def reword_yaml_error(problem: yaml.YAMLError, text: str, file: str) -> Finding:
 
 def _quote_yaml_text(text: str) -> str:
     """Return the text as a YAML string that can be pasted."""
-    bare = text.strip("\"'")
+    bare = text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
     return f"'{bare}'" if "'" not in bare else '"' + bare.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -130,9 +130,10 @@ def _explain_misplaced_yaml_colon(case: Complaint) -> Explanation:
     if first := re.match(r"[^:]*?:\s+", _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), before)):
         value = line[first.end() :].strip()
         spot = TextPlace(case.at.line, case.at.column)
-        return Explanation(
-            spot, "there is a second ': ' on this line", f"quote the value: {_quote_yaml_text(value)}"
-        )
+        help = f"quote the value: {_quote_yaml_text(value)}"
+        if two := re.fullmatch(r"[\w.-]+ +([A-Za-z]\w*: .+)", value):  # two fields without a line break
+            help = f"put {two[1]} on a line of its own, or {help}"
+        return Explanation(spot, "there is a second ': ' on this line", help)
     above = case.above()
     if above is None:
         return Explanation(case.at, "there is no key before this ':'", "write the key before the ':'")

@@ -240,11 +240,11 @@ def parse_spec_mount_path(path: str) -> str:
             f"'{path}' is not a plain absolute path",
             f"Write '{posixpath.normpath(path)}'." if path.strip("/") else "Name a folder, such as /data.",
         )
-    if any(ord(char) < 32 or char == ":" for char in path):
+    if wrong := next((char for char in path if ord(char) < 32 or char == ":"), ""):
         raise build_helpful_error(
             "path",
-            f"'{path!r}' has a character that a mount path cannot have",
-            "Use letters, digits, '-', '_' and '.'.",
+            f"{path!r} has {wrong!r}, which a mount path cannot have",
+            f"Write {path.partition(':')[0]}." if wrong == ":" else "Use letters, digits, '-', '_' and '.'.",
         )
     return path
 

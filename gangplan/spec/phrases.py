@@ -65,6 +65,9 @@ def explain_pydantic_error(
             message = f"{name} is {quote_spec_value(given)}; tag and digest are fields of their own"
             return message, help
         message = f"{name} is {quote_spec_value(given)}, which does not have the right form{f' ({form})' if form else ''}"
+        if path[-1:] == ("fetch",) and "://" in given:
+            help = "Name a connection of team.yaml and a path in it, such as raw/data.tar; a step's command downloads from elsewhere."
+            return message, help
         return message, _suggest_valid_name(context["pattern"], given, path)
     return f"{name}: {kind.replace('_', ' ')} ({quote_spec_value(given)})", ""
 

@@ -44,6 +44,8 @@ _NAMED: dict[str, dict[str, Any]] = {
 def _suggest_list_form(path: tuple[str | int, ...], given: Any) -> str:
     """Return the help for a single text or block in place of a list of blocks or names."""
     field = path[-1]
+    if field == "setup" and isinstance(given, str) and (words := split_words(given)):
+        return f"Write setup: [{{command: {format_flow_list(words)}}}]."
     entry = _ENTRIES.get("egress" if path[0] == "egress" and len(path) == 2 else str(field))
     if isinstance(given, str) and entry and "." in given:
         return f"Write {field}: {format_flow_style([{entry[0]: given, **entry[1]}])}."

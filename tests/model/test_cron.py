@@ -65,7 +65,7 @@ REFUSED = {
     "0 2 * *": ("five fields", "0 2 * * *"),
     "0 0 2 * * *": ("five fields", "0 2 * * *"),
     "0 2 * * 7": ("'7' is not a weekday from 0 to 6", "SUN"),
-    "0 24 * * *": ("'24' is not a hour from 0 to 23", ""),
+    "0 24 * * *": ("'24' is not an hour from 0 to 23", "Write a number from 0 to 23."),
     "0 22-6 * * *": ("'22-6' begins after its end", "two ranges"),
     "0 2 * * L": ("'L' in 'L' is neither a number nor a weekday", ""),
 }

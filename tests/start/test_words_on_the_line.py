@@ -4,6 +4,7 @@ TAB."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -405,3 +406,9 @@ def test_schemas_are_known_to_the_command_line() -> None:
     assert (*list_format_models(), FINDINGS_SCHEMA, PLAN_SCHEMA, IMPORT_SCHEMA) == schema_app._KINDS
     for kind in schema_app._KINDS:
         assert gangplan("schema", "print", kind).code == Exit.CLEAN
+
+
+def test_helps_name_lists_that_exist() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in Path("gangplan").rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r"gangplan list ([a-z]+)", text)}
+    assert {"claims", "specs"} <= named <= {*NAMES}
