@@ -464,7 +464,7 @@ def test_a_folder_without_permission_is_a_finding(place: str, mode: int) -> None
     assert [(one.rule, one.place) for one in outcome.findings] == [("file-unreadable", place)]
 
 
-def test_a_folder_without_permission_is_no_bug() -> None:
+def test_a_closed_folder_of_the_tree_is_a_matter_of_the_environment() -> None:
     with tempfile.TemporaryDirectory() as folder, as_nobody(Path(folder)):
         root = workspaces.stock(Path(folder) / "w")
         workspaces.render(root)

@@ -19,7 +19,6 @@ from gangplan.incremental.look import is_surely_before
 from gangplan.incremental.store import RecordStore
 from gangplan.pipeline.conditions import load_known_results
 from gangplan.pipeline.foreign import ExpectedTree, check_unmanaged_rendered_files
-from gangplan.pipeline.output import check_output_folder, is_rendered_path
 from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.seen import (
     digest_file,
@@ -43,6 +42,8 @@ def render_tree(request: Request, tree: Path | None = None, check: bool = False)
     """
     is_elsewhere = tree is not None and tree != request.root / RENDERED
     if tree is not None and is_elsewhere:
+        from gangplan.pipeline.output import check_output_folder  # few trees are elsewhere
+
         check_output_folder(request.root, tree)
     with _open_staging_folder(request.root, tree or request.root / RENDERED, check) as (stage, last):
         if request.looked is not None and not is_surely_before(last, request.looked.began):
@@ -54,13 +55,13 @@ def render_tree(request: Request, tree: Path | None = None, check: bool = False)
             save_results(result)
             return result
         wanted = {change.path for change in result.changes}
-        removed = [
-            path
-            for path in stage.obsolete(
-                wanted, result.scope.covers, _list_unsettled_rendered_folders(result, request)
-            )
-            if not is_elsewhere or is_rendered_path(path)
-        ]
+        removed = stage.obsolete(
+            wanted, result.scope.covers, _list_unsettled_rendered_folders(result, request)
+        )
+        if is_elsewhere:
+            from gangplan.pipeline.output import is_rendered_path
+
+            removed = [path for path in removed if is_rendered_path(path)]
         result.changes += [TreeChange(path, FileOutcome.REMOVED) for path in removed]
         result.changes.sort(key=lambda change: change.path)
         if check:

@@ -24,7 +24,7 @@ def add_template_schema(sweep: Schema, job: Schema) -> Schema:
 
 def add_job_schema(template: Schema, job: Schema) -> Schema:
     """Return the schema of a job template whose fields have the schema of a job; none of them is required."""
-    from gangplan.spec.template_checks import NOT_IN_JOB_TEMPLATE as OF_SPECS
+    from gangplan.spec.job_template import NOT_IN_JOB_TEMPLATE as OF_SPECS
 
     return _embed_job_schema(template, {**job, "required": ()}, "job", OF_SPECS)
 

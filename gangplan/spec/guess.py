@@ -20,7 +20,12 @@ from gangplan.spec.convert import (
 from gangplan.spec.flow import format_flow_list, format_flow_style
 from gangplan.spec.lookalikes import convert_to_latin
 from gangplan.spec.near import find_closest
-from gangplan.spec.phrases import format_dotted_path, quote_spec_value, suggest_catalog_fields_for_image
+from gangplan.spec.phrases import (
+    format_dotted_path,
+    quote_spec_value,
+    split_image_reference,
+    suggest_catalog_fields_for_image,
+)
 from gangplan.spec.repair import is_one_slip
 from gangplan.spec.shapes import MAIN_FIELDS, describe_wrong_spec_value_shape
 from gangplan.spec.words import (
@@ -78,9 +83,8 @@ def explain_unknown_spec_field(
         message += f"; '{given}' is an environment of Azure ML, here an image"
         return _build_unknown_spec_field_problem(path, message, help, follows="image")
     home = kind if len(path) == 1 else str(path[0])
-    help, follows = ABSENT_INSIDE.get((home, fold_name(word)), ("", ""))
-    if help:
-        return _build_unknown_spec_field_problem(path, message, help, follows=follows)
+    if inside := ABSENT_INSIDE.get((home, fold_name(word))):
+        return _build_unknown_spec_field_problem(path, message, inside[0], follows=inside[1])
     absent = ABSENT_FIELDS.get(fold_name(word), "") if is_job else ""
     near = find_closest(convert_to_latin(word), known)
     if absent and not (is_one_slip(word.lower(), near) and not wrong(near, convert_value(word, near, given))):
@@ -95,22 +99,16 @@ def explain_unknown_spec_field(
         latin = convert_to_latin(word)
         message += f", which has letters that only look like those of {latin}" if latin != word else ""
         if guess in block:
-            return _build_unknown_spec_field_problem(
-                path,
-                f"{message}; '{guess}' is set as well",
-                _describe_duplicate_spec_field(word, guess, block, wrong),
-            )
+            help = _describe_duplicate_spec_field(word, guess, block, wrong)
+            return _build_unknown_spec_field_problem(path, f"{message}; '{guess}' is set as well", help)
         if "," in guess:
             return _explain_combined_spec_resources(path, message, guess, given, block)
-        if guess == "repository" and (help := suggest_catalog_fields_for_image(str(given))):
-            follows = "repository digest" if "@" in given else guess
-            return _build_unknown_spec_field_problem(
-                path, f"{message}; did you mean '{guess}'?", help, guess, follows
-            )
+        message = f"{message}; did you mean '{guess}'?"
+        if guess == "repository" and (parts := split_image_reference(given)):
+            help = suggest_catalog_fields_for_image(parts)
+            return _build_unknown_spec_field_problem(path, message, help, guess, " ".join(parts))
         help, gpu = _suggest_replacement_spec_field((*path[:-1], word), guess, given, wrong, fields)
-        return _build_unknown_spec_field_problem(
-            path, f"{message}; did you mean '{guess}'?", help, guess, guess, gpu=gpu
-        )
+        return _build_unknown_spec_field_problem(path, message, help, guess, guess, gpu=gpu)
     if absent:
         return _build_unknown_spec_field_problem(path, f"'{word}' is not a field of a job", absent)
     return _build_known_fields_problem(kind, path, message, known, given)

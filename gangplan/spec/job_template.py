@@ -11,6 +11,20 @@ from gangplan.spec.sweep import MAX_PARAMETERS, ParameterName, SweepNumber, Swee
 # A few results are better than linear, thanks to caches or to batches that grow.
 EFFICIENCY = r"^(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?)(-(0?\.[0-9]{1,4}|1(\.[0-9]{1,4})?))?$"
 
+# Fields that only a spec sets, or that belong elsewhere in the template.
+NOT_IN_JOB_TEMPLATE = {
+    "apiVersion": "Remove it; the top of the file says it.",
+    "kind": "Remove it; the top of the file says it.",
+    "name": "Remove it; each spec has a name of its own.",
+    "team": "Remove it; the folder of a spec says whose it is.",
+    "run": "Remove it; each spec counts its own runs.",
+    "state": "Remove it; each spec has a state of its own.",
+    "keep": "Remove it, and write keep: into the specs that need it.",
+    "retired": "Remove it; each spec lists its own runs.",
+    "template": "Write extends: next to job:.",
+    "parameters": "Write parameters: next to job:.",
+}
+
 
 class TemplateParameter(Strict):
     """A value that a spec may set; it must if there is no default."""

@@ -30,6 +30,7 @@ from gangplan.spec.phrases import (
     describe_kind_of_spec_value,
     explain_pydantic_error,
     format_dotted_path,
+    split_image_reference,
 )
 from gangplan.spec.repair import propose_repair_of_spec_field
 from gangplan.spec.words import DNS_LABEL, PATTERN_DESCRIPTIONS
@@ -168,7 +169,7 @@ def _convert_pydantic_error_to_finding(model: type[BaseModel], document: Documen
     message, help = explain_pydantic_error(kind, context, item["input"], path, document.text(path))
     if path == ("run",) and isinstance(item["input"], str):
         clue = clue._replace(follows=("command",))  # GitHub Actions calls the command so
-    if path[-1:] == ("repository",) and " and digest: " in help:
+    if path[-1:] == ("repository",) and "digest" in split_image_reference(item["input"]):
         clue = clue._replace(follows=(format_dotted_path((*path[:-1], "digest")),))
     rule = SPEC_TYPE if kind.endswith("_type") else SPEC_VALUE
     from gangplan.spec.shapes import describe_wrong_spec_value_shape  # rarely needed: few files are wrong

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from gangplan.findings import FieldPath
 from gangplan.spec.lookalikes import convert_to_latin
-from gangplan.spec.words import DIGEST, DNS_LABEL, PATTERN_DESCRIPTIONS, REPOSITORY
+from gangplan.spec.words import DIGEST_FORM, DNS_LABEL, PATTERN_DESCRIPTIONS, REPOSITORY_FORM
 
 
 def format_dotted_path(path: FieldPath) -> str:
@@ -61,9 +62,9 @@ def explain_pydantic_error(
         return message, "Write the entry's name; the owner of the catalog adds what is missing."
     if kind == "string_pattern_mismatch":
         form = PATTERN_DESCRIPTIONS.get(context["pattern"])
-        if path[-1:] == ("repository",) and (help := suggest_catalog_fields_for_image(given)):
+        if path[-1:] == ("repository",) and (parts := split_image_reference(given)):
             message = f"{name} is {quote_spec_value(given)}; tag and digest are fields of their own"
-            return message, help
+            return message, suggest_catalog_fields_for_image(parts)
         message = f"{name} is {quote_spec_value(given)}, which does not have the right form{f' ({form})' if form else ''}"
         if path[-1:] == ("fetch",) and "://" in given:
             help = "Name a connection of team.yaml and a path in it, such as raw/data.tar; a step's command downloads from elsewhere."
@@ -78,18 +79,27 @@ def is_reference(image: str) -> bool:
     return any(sign in image for sign in "/:@")
 
 
-def suggest_catalog_fields_for_image(reference: str) -> str:
-    """Return the help with the fields of an image's reference; empty without a tag or digest, or if it names
-    no registry."""
-    name, _, digest = reference.removeprefix("docker://").partition("@")
+def split_image_reference(reference: Any) -> dict[str, str]:
+    """Return repository, tag and digest of an image's reference, those that it has; empty without a registry,
+    or without both of the others."""
+    name, _, digest = str(reference).removeprefix("docker://").partition("@")
     folder, slash, last = name.rpartition("/")
     last, _, tag = last.partition(":")
-    parts = {"repository": f"{folder}{slash}{last}", "tag": f'"{tag}"' if tag else "", "digest": digest}
-    if not slash or not (tag or digest) or (digest and not re.fullmatch(DIGEST, digest)):
-        return ""
-    if not re.fullmatch(REPOSITORY, parts["repository"]):
-        return ""
-    return f"Write {' and '.join(f'{field}: {value}' for field, value in parts.items() if value)}."
+    repository = f"{folder}{slash}{last}"
+    is_good = slash and (tag or digest) and (not digest or re.fullmatch(DIGEST_FORM, digest))
+    if not is_good or not re.fullmatch(REPOSITORY_FORM, repository):
+        return {}
+    return {"repository": repository} | {
+        field: value for field, value in (("tag", tag), ("digest", digest)) if value
+    }
+
+
+def suggest_catalog_fields_for_image(parts: Mapping[str, str]) -> str:
+    """Return the help with the fields of an image's reference."""
+    shown = (
+        f'{field}: "{value}"' if field == "tag" else f"{field}: {value}" for field, value in parts.items()
+    )
+    return f"Write {' and '.join(shown)}."
 
 
 def _suggest_unquoted_spec_value(kind: str, given: Any, path: FieldPath) -> str:

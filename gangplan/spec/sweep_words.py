@@ -13,6 +13,7 @@ from gangplan.rules.core import SPEC_UNKNOWN_FIELD
 from gangplan.source import Document
 from gangplan.spec.blocks import list_spec_fields_at
 from gangplan.spec.job import TrainingJob
+from gangplan.spec.job_template import NOT_IN_JOB_TEMPLATE
 from gangplan.spec.sweep import Sweep
 from gangplan.spec.sweep_checks import NOT_IN_SWEEP_TEMPLATE
 from gangplan.spec.words import SYNONYMS, SYNONYMS_INSIDE, fold_name
@@ -37,11 +38,7 @@ def explain_job_field_outside_its_block(
             stray = {known: meant for known, meant in stray.items() if meant != field} | {name: field}
     if word not in stray:
         help = _list_fields_of_specs_alone(model).get(word, "")
-        return (
-            Problem((word,), f"unknown field '{word}'", help, SPEC_UNKNOWN_FIELD)
-            if help.startswith("Remove it; ")
-            else None
-        )
+        return Problem((word,), f"unknown field '{word}'", help, SPEC_UNKNOWN_FIELD) if help else None
     shown = {name: stray[name] for name in given if name in stray}
     block = ", ".join(
         f"{field}: {_format_sweep_value_as_written(document, (name,), given[name])}"
@@ -68,8 +65,6 @@ def _find_job_field(model: type[BaseModel], word: str) -> str:
 
 def _list_fields_of_specs_alone(model: type[BaseModel]) -> dict[str, str]:
     """Return the fields of a job that neither a sweep's template nor a JobTemplate's job has, with helps."""
-    from gangplan.spec.template_checks import NOT_IN_JOB_TEMPLATE  # it reads files, as load.py does
-
     return NOT_IN_SWEEP_TEMPLATE if model is Sweep else NOT_IN_JOB_TEMPLATE
 
 

@@ -17,7 +17,7 @@ from gangplan.source import Document
 from gangplan.spec.base import GANGPLAN_API_VERSION
 from gangplan.spec.filled_document import FilledDocument, Layer
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.job_template import JobTemplate
+from gangplan.spec.job_template import NOT_IN_JOB_TEMPLATE, JobTemplate
 from gangplan.spec.load import parse_spec_document
 from gangplan.spec.near import find_closest, suggest_nearest
 from gangplan.spec.placeholders import (
@@ -32,20 +32,6 @@ from gangplan.spec.template_arguments import (
 )
 from gangplan.spec.template_file import TemplateFile
 from gangplan.spec.templates import TemplateSet, find_job_template_chain
-
-# Fields that only a spec sets, or that belong elsewhere in the template.
-NOT_IN_JOB_TEMPLATE = {
-    "apiVersion": "Remove it; the top of the file says it.",
-    "kind": "Remove it; the top of the file says it.",
-    "name": "Remove it; each spec has a name of its own.",
-    "team": "Remove it; the folder of a spec says whose it is.",
-    "run": "Remove it; each spec counts its own runs.",
-    "state": "Remove it; each spec has a state of its own.",
-    "keep": "Remove it, and write keep: into the specs that need it.",
-    "retired": "Remove it; each spec lists its own runs.",
-    "template": "Write extends: next to job:.",
-    "parameters": "Write parameters: next to job:.",
-}
 
 
 def check_job_template_file(

@@ -338,8 +338,8 @@ OTHER_MPI_HELP = {
     ),
 }
 
-REPOSITORY = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+$"
-DIGEST = r"^sha256:[0-9a-f]{64}$"
+REPOSITORY_FORM = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+$"
+DIGEST_FORM = r"^sha256:[0-9a-f]{64}$"
 DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 # Patterns in words; for other patterns, the field's example is used.
@@ -351,7 +351,7 @@ PATTERN_DESCRIPTIONS = {
     r"^/": "a path that begins with '/'",
     DNS_LABEL: "lower-case letters, digits and '-', starting with a letter, ending with a letter or digit",
     r"^[A-Za-z_][A-Za-z0-9_]*$": "letters, digits and '_', not starting with a digit",
-    DIGEST: "sha256: and 64 hexadecimal digits",
+    DIGEST_FORM: "sha256: and 64 hexadecimal digits",
     r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$": "letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
     r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$": "two or three numbers, such as 1.34.4",
     LABEL_KEY: "letters, digits, '-', '_' and '.', behind a domain and '/' if there is one",
@@ -378,7 +378,7 @@ PATTERN_DESCRIPTIONS = {
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "a day such as 2026-12-31",
     r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": "letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
     r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._/-]+)?$": "a registry's host, with a port or a path if it needs one, and no https://",
-    REPOSITORY: "a registry's host and the path in it, without tag or digest",
+    REPOSITORY_FORM: "a registry's host and the path in it, without tag or digest",
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": "NAMESPACE/NAME of a service account",
     r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": "a resource with its domain, such as nvidia.com/gpu",
     r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}$": "two to four numbers with dots, such as 570.124.06",

@@ -11,7 +11,7 @@ from gangplan.errors import UserError
 from gangplan.objects import format_scalar
 from gangplan.source import Document, load_document
 from gangplan.spec.job import TrainingJob
-from gangplan.spec.template_checks import NOT_IN_JOB_TEMPLATE
+from gangplan.spec.job_template import NOT_IN_JOB_TEMPLATE
 from gangplan.starter.sweeps import (
     format_parameter_placeholder,
     indent_block,

@@ -209,7 +209,8 @@ def _line(text: str, finding: Finding) -> str:
     line, column = lines[at], finding.where.column - 1
     if said := re.match(r"Quote (?:it|the value): (.*)\.$", finding.help):
         bare = said[1].strip("'\"")
-        lines[at] = line.replace(bare, said[1], 1)
+        begin = line.index(": ") + 2
+        lines[at] = line.replace(bare, said[1], 1) if bare in line else f"{line[:begin]}{said[1]}"
     elif said := re.match(r"Write (\w+: .*)\.$", finding.help):
         lines[at] = said[1]
     elif "tab" in finding.help:

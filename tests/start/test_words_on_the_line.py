@@ -409,6 +409,6 @@ def test_schemas_are_known_to_the_command_line() -> None:
 
 
 def test_helps_name_lists_that_exist() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in Path("gangplan").rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in (REPOSITORY / "gangplan").rglob("*.py")]
     named = {name for text in texts for name in re.findall(r"gangplan list ([a-z]+)", text)}
     assert {"claims", "specs"} <= named <= {*NAMES}
