@@ -83,10 +83,14 @@ class PatchOperation:
         return self.text.where(tuple(way))
 
 
+# Why patches are operations (kustomize merges lists by their keys only in kinds that it knows).
+STRATEGIC_MERGE = "on custom resources it replaces whole lists"
+
+
 def find_patch_operations_problem(value: Any) -> tuple[str, FieldPath]:
     """Return what is wrong with the operations of a patch, and where; the text is empty if nothing is."""
     if isinstance(value, dict):
-        return "this is a strategic merge; on custom resources it replaces whole lists", ()
+        return f"this is a strategic merge; {STRATEGIC_MERGE}", ()
     if not isinstance(value, list) or not value:
         return "this is not a list of operations", ()
     for index, operation in enumerate(value):

@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from gangplan.component.operations import (
+    STRATEGIC_MERGE,
     OperationsText,
     PatchOperation,
     find_patch_operations_problem,
@@ -221,14 +222,10 @@ def _read_component_patch(
     try:
         target = parse_patch_target(entry.get("target"))
     except TargetError as bad:
-        findings.append(
-            Finding(
-                OVERLAY_PATCH,
-                document.where((*at, "target", *bad.path)),
-                str(bad),
-                "Write target: {kind: TrainingRuntime}.",
-            )
-        )
+        kind = "" if entry.get("target") else _read_kind_of_merge(entry.get("patch"))
+        message = f"this is a strategic merge of {kind}; {STRATEGIC_MERGE}" if kind else str(bad)
+        help = _CONVERT if kind else "Write target: {kind: TrainingRuntime}."
+        findings.append(Finding(OVERLAY_PATCH, document.where((*at, "target", *bad.path)), message, help))
         return None
     text = _read_patch_operations(folder, document, index, files, findings)
     if text is None:
@@ -244,6 +241,17 @@ def _read_component_patch(
         tuple(PatchOperation(one["op"], one["path"], number, text) for number, one in enumerate(operations)),
         document.where((*at, "target", "name" if target.name else "labelSelector")),
     )
+
+
+# What turns plain patches of kustomize into those of a component.
+_CONVERT = "Convert it: gangplan import overlay FOLDER --cluster NAME; or write target: and a list of {op, path, value}."
+
+
+def _read_kind_of_merge(patch: Any) -> str:
+    """Return the kind of the object that a strategic merge names itself; empty for any other text."""
+    parsed = load_document(patch.encode(), "")[0] if isinstance(patch, str) else None
+    value = parsed.value if parsed else None
+    return str(value.get("kind") or "") if isinstance(value, dict) else ""
 
 
 def _read_patch_operations(
@@ -273,14 +281,16 @@ def _read_patch_operations(
             files[path] = (folder / path).read_bytes()
             text = OperationsText(parsed)
     else:
-        findings.append(
-            Finding(
-                OVERLAY_PATCH,
-                document.where(at),
-                "a patch has either `patch` (text) or `path` (a file in this folder)",
-                "Keep one of them.",
-            )
+        message, help = (
+            "a patch has either `patch` (text) or `path` (a file in this folder)",
+            "Write one of them.",
         )
+        if inline is not None and path is not None:
+            help = "Keep one of them."
+        elif isinstance(path, str):
+            message = f"path names a file outside of this folder: {path}"
+            help = f"Move it here, and write path: {os.path.basename(path) or 'NAME'}."
+        findings.append(Finding(OVERLAY_PATCH, document.where(at), message, help))
         return None
     findings.extend(found)
     return text if text is not None and _can_kustomize_apply_operations(text, findings) else None
@@ -293,6 +303,8 @@ def _can_kustomize_apply_operations(text: OperationsText, findings: list[Finding
         help = (
             "Remove the operation; names and namespaces come from the workspace's own files."
             if "identity" in problem
+            else _CONVERT
+            if isinstance(text.document.value, dict)
             else "Write a list of {op, path, value}."
         )
         findings.append(Finding(OVERLAY_PATCH, text.where(place), problem, help))
