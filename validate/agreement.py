@@ -35,16 +35,17 @@ def judge_agreement_of_cluster_objects(
     offered: Offered | None,
     levels: Mapping[str, str] = NO_LEVELS,
     manager: ManagerSettings = UNCONFIGURED_MANAGER,
+    generated: Sequence[Body] = (),
 ) -> list[list[Problem]]:
     """Return the problems of each object that a cluster has before any run.
 
     `offered` is None if quotas may exceed it. `levels` are the Pod Security levels beyond restricted that the
-    cluster's file states, by namespace.
+    cluster's file states, by namespace. `generated` are the same objects before any patch, if they differ.
     """
     index = QueueIndex(bodies, manager.external_checks)
     found = [
-        [*queues.check_queue_references(body, index), *rights.check_wide_rights(body, index, levels)]
-        for body in bodies
+        [*queues.check_queue_references(body, index), *rights.check_wide_rights(body, index, levels, was)]
+        for body, was in zip(bodies, generated or bodies, strict=True)
     ]
     if any(found) or any(find_cohort_cycle(index.parents, name) for name in index.names("Cohort")):
         return found

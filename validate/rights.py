@@ -5,13 +5,16 @@ The generator observes both; a cluster's overlay is written by hand and reviewed
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from gangplan.objects import Body
 from gangplan.rules.platform import MONITORING_MOVED
 from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.validate.apiserver.forms import FoundProblems
+from gangplan.validate.apiserver.pod_security import CHECKS
 from gangplan.validate.kueue.queues import QueueIndex
+from gangplan.validate.podsecurity import VERSION, find_pod_security_level_of_namespace
 from gangplan.validate.problems import Problem
 
 # OpenShift's cluster-monitoring-operator: its platform Prometheus scrapes namespaces with this label, the one
@@ -28,12 +31,25 @@ FOREIGN_ROLES = frozenset({"system:openshift:scc:nonroot-v2"})
 
 # Pod Security levels, the strictest first (k8s.io/pod-security-admission, api/constants.go).
 LEVELS = ("restricted", "baseline", "privileged")
+# A minor of Kubernetes above all that there will be.
+_NO_LIMIT = 10**6
 
 
-def check_wide_rights(body: Body, index: QueueIndex, levels: Mapping[str, str]) -> list[Problem]:
+# Labels by which others find a team's namespaces, and what no longer happens in a namespace without one.
+# The Red Hat build of Kueue, "Labeling namespaces".
+FOUND_BY = {
+    "gangplan.dev/team": "the cluster's policies and Kueue no longer look at this namespace",
+    "kueue.openshift.io/managed": "the Red Hat build of Kueue no longer looks at this namespace",
+}
+
+
+def check_wide_rights(
+    body: Body, index: QueueIndex, levels: Mapping[str, str], generated: Body
+) -> list[Problem]:
     """Return what is too wide in a role, a binding, a namespace or a service account.
 
-    `levels` are the Pod Security levels of namespaces that the cluster's file states.
+    `levels` are the Pod Security levels of namespaces that the cluster's file states; `generated` is the
+    object before any patch.
     """
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):
@@ -41,7 +57,8 @@ def check_wide_rights(body: Body, index: QueueIndex, levels: Mapping[str, str]) 
     if kind == "RoleBinding":
         return list(_check_wide_rights_of_role_binding(body, index))
     if kind == "Namespace":
-        return list(_check_namespace_labels(body, levels.get(body["metadata"]["name"], LEVELS[0])))
+        most = levels.get(body["metadata"]["name"], LEVELS[0])
+        return [*_check_namespace_labels(body, most), *_check_lost_namespace_labels(body, generated)]
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
         said = "training pods would carry a token for the API server"
         return [Problem(("automountServiceAccountToken",), said, "Keep it false.", RIGHTS_TOO_WIDE)]
@@ -103,6 +120,36 @@ def _check_namespace_labels(body: Body, most: str) -> FoundProblems:
             "Remove the label; it is for components of OpenShift.",
             MONITORING_MOVED,
         )
+
+
+def _check_lost_namespace_labels(body: Body, generated: Body) -> FoundProblems:
+    """Check that a namespace keeps the labels by which others find it, and no older version of its level."""
+    labels, planned = (one["metadata"].get("labels") or {} for one in (body, generated))
+    for key, means in FOUND_BY.items():
+        value = planned.get(key)
+        if value is None or labels.get(key) == value:
+            continue
+        at = ("metadata", "labels", key)
+        said = f"without label {key}, {means}"
+        if key in labels:
+            said = f"label {key} is '{labels[key]}', but the namespace is rendered with '{value}'"
+            said += "" if key == "gangplan.dev/team" else f"; {means}"
+        yield Problem(at, said, f"Keep {key}: {json.dumps(value)}.", RIGHTS_TOO_WIDE)
+    newest, pinned = planned.get(VERSION), labels.get(VERSION)
+    if newest is None or pinned is None or pinned == newest:
+        return
+    server = find_pod_security_level_of_namespace(planned, _NO_LIMIT)[1]
+    level, minor = find_pod_security_level_of_namespace(labels, server)
+    lost = [
+        one.name.partition("_")[0]
+        for one in CHECKS
+        if level != "privileged"
+        and minor < one.since <= server
+        and (level == "restricted" or not one.is_restricted)
+    ]
+    if lost:
+        said = f"pod security is judged as in Kubernetes {pinned}, which does not check {', '.join(lost)}"
+        yield Problem(("metadata", "labels", VERSION), said, f"Keep {VERSION}: {newest}.", RIGHTS_TOO_WIDE)
 
 
 def _report_wide_rights(path: tuple[str | int, ...], message: str) -> Problem:

@@ -56,7 +56,7 @@ def check_cluster_objects_together(
 
     def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
         return judge_agreement_of_cluster_objects(
-            bodies, None if spec.overcommit else offered, levels, site.manager
+            bodies, None if spec.overcommit else offered, levels, site.manager, before
         )
 
     if not any(judged := judge(built)):

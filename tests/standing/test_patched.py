@@ -14,6 +14,7 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import compute_pool_capacity
+from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.source import load_objects
 from gangplan.validate.agreement import judge_agreement_of_cluster_objects
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -61,7 +62,9 @@ def test_each_broken_object_has_the_listed_problem(name: str, standing: tuple[li
 
     # As in gangplan.pipeline.worker: objects are compared with each other only if each is valid by itself.
     alone = find_object_problems(bodies, VERSIONS)
-    judged = alone if any(alone) else judge_agreement_of_cluster_objects(bodies, offered)
+    judged = (
+        alone if any(alone) else judge_agreement_of_cluster_objects(bodies, offered, generated=standing[0])
+    )
 
     found = [(body, problem) for body, wrong in zip(bodies, judged, strict=True) for problem in wrong]
     if "finds" not in case:
@@ -99,6 +102,25 @@ def _set(body: Any, path: list[Any], value: Any) -> None:
         del body[path[-1]]
     else:
         body[path[-1]] = value
+
+
+def test_the_label_of_kueue_on_openshift_is_kept(standing: tuple[list[Body], Any]) -> None:
+    """A label that only the overlay has changes nothing."""
+    generated = copy.deepcopy(standing[0])
+    labels = _find(generated, "Namespace/team-cv")["metadata"]["labels"]
+    labels["kueue.openshift.io/managed"] = "true"
+    for changed, found in (
+        ({}, 0),
+        ({"example.com/tier": "gold"}, 0),
+        ({"kueue.openshift.io/managed": "no"}, 1),
+    ):
+        bodies = copy.deepcopy(generated)
+        _find(bodies, "Namespace/team-cv")["metadata"]["labels"] |= changed
+        judged = judge_agreement_of_cluster_objects(bodies, None, generated=generated)
+        assert [one.rule for wrong in judged for one in wrong] == [RIGHTS_TOO_WIDE] * found
+    judged = judge_agreement_of_cluster_objects(standing[0], None, generated=generated)
+    (problem,) = (one for wrong in judged for one in wrong)
+    assert "the Red Hat build of Kueue no longer looks at this namespace" in problem.message
 
 
 def test_the_finding_is_at_the_patch(tmp_path: Path, builder: None) -> None:
