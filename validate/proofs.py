@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from gangplan.objects import Body
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.platform import ADMITTED_ELSEWHERE
-from gangplan.validate import meshes, podsecurity
+from gangplan.validate import meshes, podsecurity, quotas
 from gangplan.validate.kueue.contention import prove_preempted_run_resumes
 from gangplan.validate.kueue.proof import check_kueue_admission_of_run
 from gangplan.validate.network import check_reachability
@@ -32,6 +32,7 @@ PROOFS: dict[str, Proof] = {
     "network": check_reachability,
     "plan": check_plan_conformance,
     "pod security": podsecurity.check_pod_security_of_run,
+    "quotas": quotas.check_namespace_quotas_of_run,
 }
 
 

@@ -157,6 +157,19 @@ HARD_QUOTA_BELOW_QUEUE = Rule(
     echo=Deduplication.CAUSE,
 )
 
+HARD_QUOTA_BELOW_RUN = Rule(
+    "hard-quota-below-run",
+    ERROR,
+    "A ResourceQuota has no room for a single run.",
+    why=(
+        "The API server counts the pods of a run, their limits, its Jobs and its Service, and refuses what "
+        "exceeds the quota. The run is admitted, holds its quota in the queue, and never starts."
+    ),
+    fix="Raise the number in the quota, or remove it.",
+    is_verdict=True,
+    echo=Deduplication.RUN,
+)
+
 QUEUE_NAME_TWICE = Rule(
     "queue-name-twice",
     ERROR,

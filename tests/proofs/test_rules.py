@@ -30,6 +30,7 @@ PLACES = {
     "network": ("network",),
     "plan": ("promise",),
     "pod security": ("podsecurity.py",),
+    "quotas": ("quotas.py",),
 }
 
 
