@@ -12,12 +12,13 @@ from gangplan.kueue.hierarchy import find_cohort_cycle
 from gangplan.kueue.model import ClusterQueue, FlavorResource, Member
 from gangplan.kueue.tree import QuotaTree
 from gangplan.kueue.units import KUEUE_PODS, MOST_INT64, NANO
-from gangplan.model.amounts import format_amount
+from gangplan.model.amounts import format_amount, format_for_spec, format_with_unit
 from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings, format_claim_quota_key
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.objects import Body
 from gangplan.rules.objects import BOUNDS_UNCOVERED
 from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, QUOTA_OVER_CAPACITY
+from gangplan.rules.volumes import VOLUME_OVER_QUOTA
 from gangplan.validate import rights
 from gangplan.validate.apiserver.forms import FoundProblems, parse_accepted_amount
 from gangplan.validate.kueue import queues
@@ -53,6 +54,7 @@ def judge_agreement_of_cluster_objects(
     for place, body in enumerate(bodies):
         if body["kind"] == "ResourceQuota":
             found[place] += _check_resource_quota_cap(body, index, books, manager)
+            found[place] += _check_resource_quota_of_claims(body, bodies)
         elif body["kind"] == "LimitRange":
             found[place] += _check_limit_range_coverage(body, index, manager)
         elif body["kind"] in ("ClusterQueue", "Cohort") and offered is not None:
@@ -107,6 +109,49 @@ def _check_resource_quota_cap(
                     " for its pods forever",
                     rule=HARD_QUOTA_BELOW_QUEUE,
                 )
+
+
+def _check_resource_quota_of_claims(body: Body, bodies: Sequence[Body]) -> FoundProblems:
+    """Check that a ResourceQuota has room for the claims of its namespace; runs' own ones come on top.
+
+    Kubernetes v1.34, pkg/quota/v1/evaluator/core/persistent_volume_claims.go. Scopes select pods only.
+    """
+    spec, home = body["spec"], body["metadata"].get("namespace")
+    if spec.get("scopes") or spec.get("scopeSelector"):
+        return
+    needed: dict[str, int] = {}
+    for claim in bodies:
+        if claim["kind"] != "PersistentVolumeClaim" or claim["metadata"].get("namespace") != home:
+            continue
+        requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+        size = parse_accepted_amount(requests.get("storage", 0)).nano
+        of = f"{claim['spec'].get('storageClassName') or ''}.storageclass.storage.k8s.io/"
+        for key, amount in (("requests.storage", size), ("persistentvolumeclaims", NANO)):
+            for one in (key, of + key):
+                needed[one] = needed.get(one, 0) + amount
+    needed["count/persistentvolumeclaims"] = needed.get("persistentvolumeclaims", 0)
+    for key, amount in sorted((spec.get("hard") or {}).items()):
+        hard = parse_accepted_amount(amount)
+        if needed.get(key, 0) > hard.nano:
+            yield _report_quota_below_claims(key, hard, Quantity(needed[key]))
+
+
+def _report_quota_below_claims(key: str, hard: Quantity, needed: Quantity) -> Problem:
+    of, _, counted = key.rpartition(".storageclass.storage.k8s.io/")
+    which = f" of storage class '{of}'" if of else ""
+    if counted == "requests.storage":
+        said = f"need {format_with_unit('storage', needed)}{which}, and the namespace may request"
+        most, amount = format_amount("storage", hard), format_for_spec("storage", needed)
+    else:
+        most, amount = format_amount(counted, hard), format_amount(counted, needed)
+        said = f"are {amount}{which}, and the namespace may hold"
+    help = f'Write {key}: "{amount}" or more, or remove claims.'
+    if of and counted == "requests.storage":
+        help = (
+            f"Write hardQuota: {{storage: {{{of}: {amount}}}}} or more for the team, or use smaller claims."
+        )
+    said = f"the team's claims {said} {most}: the API server refuses a claim"
+    return Problem(("spec", "hard", key), said, help, VOLUME_OVER_QUOTA)
 
 
 def _list_flavors_with_resource(queue: Body, resource: str) -> list[str]:

@@ -42,11 +42,11 @@ VOLUME_NOT_ADMITTED = Rule(
 VOLUME_OVER_QUOTA = Rule(
     "volume-over-quota",
     ERROR,
-    "The workers need more storage or more claims than the namespace may hold.",
+    "The team or its workers need more storage or more claims than the namespace may hold.",
     why=(
         "A volume of a storage class is a PersistentVolumeClaim that lives as long as its pod, and the "
         "ResourceQuota of the namespace counts it: beyond it no claim is made, and pods wait for theirs until "
-        "the run's deadline while the run holds its quota of GPUs."
+        "the run's deadline while the run holds its quota of GPUs. Claims of the team's file count too."
     ),
     fix="Use smaller volumes or fewer workers, or have the quota raised.",
 )
