@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import product
 
 from gangplan.objects import Body
 from gangplan.rules.platform import MONITORING_MOVED
@@ -35,6 +36,44 @@ LEVELS = ("restricted", "baseline", "privileged")
 _NO_LIMIT = 10**6
 
 
+_WRITING = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+# Over a WebSocket, a shell or a connection is `get` (Kubernetes before 1.35).
+_CONNECTING = _WRITING | {"get"}
+_SHELL = "lead into running pods; gangplan grants shells only to debuggers, until a day"
+_STARTS = "start or end pods that no queue, quota or spec knows of"
+_GUARDS = "change what keeps teams apart"
+# What no persona gets by a patch: by API group and resource the verbs, and what their holders could do.
+REFUSED_RIGHTS: Mapping[tuple[str, str], tuple[frozenset[str], str]] = {
+    **{
+        ("", f"pods/{name}"): (verbs, _SHELL)
+        for name, verbs in (
+            *((name, _CONNECTING) for name in ("attach", "exec", "portforward", "proxy")),
+            ("ephemeralcontainers", _WRITING),
+        )
+    },
+    ("", "serviceaccounts/token"): (_WRITING, "take on the identity of service accounts"),
+    **{
+        (group, name): (_WRITING, _STARTS)
+        for group, names in (
+            ("", ("pods", "replicationcontrollers")),
+            ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
+            ("batch", ("cronjobs", "jobs")),
+            ("jobset.x-k8s.io", ("jobsets",)),
+        )
+        for name in names
+    },
+    ("", "configmaps"): (_WRITING, "change the scripts and settings that runs start with"),
+    ("kueue.x-k8s.io", "workloads"): (_WRITING, "change which runs Kueue admits"),
+    **{
+        (group, name): (_WRITING, _GUARDS)
+        for group, names in (
+            ("", ("limitranges", "resourcequotas")),
+            ("networking.k8s.io", ("networkpolicies",)),
+            ("rbac.authorization.k8s.io", ("rolebindings", "roles")),
+        )
+        for name in names
+    },
+}
 # Labels by which others find a team's namespaces, and what no longer happens in a namespace without one.
 # The Red Hat build of Kueue, "Labeling namespaces".
 FOUND_BY = {
@@ -53,7 +92,7 @@ def check_wide_rights(
     """
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):
-        return list(_check_wide_rights_of_role(body))
+        return [*_check_wide_rights_of_role(body), *_check_added_rights_of_role(body, generated)]
     if kind == "RoleBinding":
         return list(_check_wide_rights_of_role_binding(body, index))
     if kind == "Namespace":
@@ -80,6 +119,34 @@ def _check_wide_rights_of_role(body: Body) -> FoundProblems:
             yield _report_wide_rights(
                 ("rules", place, "resources"), "secrets are read by pods, not by people"
             )
+
+
+def _check_added_rights_of_role(body: Body, generated: Body) -> FoundProblems:
+    """Check that no patch adds rights to a role that lead past Git, the queues or what keeps teams apart."""
+    known = {right for rule in generated.get("rules") or () for right in _list_rights_of_rule(rule)}
+    opens_shells = any(resource == "pods/exec" for _, resource, _ in known)
+    for place, rule in enumerate(body.get("rules") or ()):
+        given: dict[tuple[str, str], list[str]] = {}
+        for group, resource, verb in _list_rights_of_rule(rule):
+            verbs, means = REFUSED_RIGHTS.get((group, resource), (frozenset(), ""))
+            is_new = verb in verbs and (group, resource, verb) not in known
+            if is_new and not (opens_shells and means == _SHELL):
+                given.setdefault((group, resource), []).append(verb)
+        for (group, resource), verbs in given.items():
+            means = REFUSED_RIGHTS[group, resource][1]
+            said = f"{' and '.join(verbs)} of {resource}: holders of this role could {means}"
+            help = f"Remove {resource} from the rule, or keep only get, list and watch."
+            if means == _SHELL:
+                said = f"{resource} would {means}"
+                grant = "debuggers: [{group: ..., until: ..., reason: ...}]"
+                help = f"Remove {resource}, and write {grant} in team.yaml."
+            yield Problem(("rules", place, "resources"), said, help, RIGHTS_TOO_WIDE)
+
+
+def _list_rights_of_rule(rule: Body) -> list[tuple[str, str, str]]:
+    """Return group, resource and verb of each right of a rule."""
+    named = (rule.get(field) or () for field in ("apiGroups", "resources", "verbs"))
+    return list(product(*named))
 
 
 def _check_wide_rights_of_role_binding(body: Body, index: QueueIndex) -> FoundProblems:

@@ -81,9 +81,9 @@ RIGHTS_TOO_WIDE = Rule(
     ERROR,
     "A patch gives more rights than anybody needs.",
     why=(
-        "Wildcards, the verbs bind, escalate and impersonate, groups that contain everybody, and a "
-        "namespace without its Pod Security level, or without the label by which policies and Kueue find it, "
-        "undo the isolation of teams. No reviewer of a spec sees what an overlay gives away."
+        "Wildcards, the verbs bind, escalate and impersonate, shells, pods past the queue, groups that "
+        "contain everybody, and a namespace without its Pod Security level, or without the label by which "
+        "policies and Kueue find it, undo the isolation of teams. No reviewer of a spec sees what an overlay gives away."
     ),
     fix="List only the rights that are needed, or remove the patch.",
     is_verdict=True,
