@@ -115,6 +115,7 @@ CHECKS: tuple[Check, ...] = (
     starts.check_launcher_probes,
     starts.check_promised_grace_period,
     life.check_promised_run_deadlines,
+    life.check_promised_kueue_deadline,
     life.check_containers_outlasting_program,
     life.check_promised_sync_options,
     labels.check_promised_labels,

@@ -9,6 +9,7 @@ from gangplan.findings import FieldPath
 from gangplan.model import syncing
 from gangplan.objects import Body
 from gangplan.validate.jobset import LAUNCHER, WORKER
+from gangplan.validate.kueue.refusals import MAX_EXEC
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
 from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
@@ -46,6 +47,23 @@ def check_promised_run_deadlines(laid: ExpandedRun) -> Found:
             help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
             yield index, report_weakened_plan(path, message, help)
             return
+
+
+def check_promised_kueue_deadline(laid: ExpandedRun) -> Found:
+    """Check for a time limit of Kueue below the planned one: Kueue counts from admission, then stops the run.
+
+    Kueue v0.15 to v0.19, pkg/controller/core/workload_controller.go (maximumExecutionTimeSeconds).
+    """
+    planned, platform = laid.unit.job.timeout_s, laid.unit.job.platform
+    stated = str((laid.run.bodies[laid.train_job]["metadata"].get("labels") or {}).get(MAX_EXEC, ""))
+    if platform.kueue is None or not stated.isdecimal():  # Kueue refuses what is no number
+        return
+    limit = int(stated)
+    if not planned or limit < planned:
+        is_long = f"the plan gives it {format_seconds(planned)}" if planned else "the plan has no end"
+        message = f"Kueue would stop the run for good after {format_seconds(limit)}; {is_long}"
+        help = "Write timeout in the spec, or limits: {timeoutHours: ...} in cluster.yaml."
+        yield laid.train_job, report_weakened_plan(("metadata", "labels", MAX_EXEC), message, help)
 
 
 def check_promised_pod_deadline(laid: ExpandedRun, role: ExpandedRole) -> Found:
