@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gangplan.rules.model import ERROR, NOTE, WARNING, Rule
+from gangplan.rules.model import ERROR, NOTE, WARNING, Deduplication, Rule
 
 IMAGE_MISSING = Rule(
     "image-missing",
@@ -379,6 +379,7 @@ CLAIM_NOT_SHARED = Rule(
         "and the launcher does not."
     ),
     fix="Use a claim with ReadWriteMany, or workers: 1.",
+    echo=Deduplication.RUN,
 )
 
 CLAIM_READ_ONLY = Rule(

@@ -23,6 +23,7 @@ VALIDATE = Path(gangplan.__file__).parent / "validate"
 # Proof -> the modules that make its problems.
 PLACES = {
     "admission": ("kueue/proof.py", "kueue/elsewhere.py"),
+    "claims": ("shared_claims.py",),
     "contention": ("kueue/contention.py",),
     "fit": ("scheduler",),
     "launching": ("trainer/launching.py",),
