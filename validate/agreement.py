@@ -6,7 +6,7 @@ They read all built objects that a cluster has before any run, patches included.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gangplan.kueue.hierarchy import find_cohort_cycle
 from gangplan.kueue.model import ClusterQueue, FlavorResource, Member
@@ -17,7 +17,7 @@ from gangplan.model.manager import UNCONFIGURED_MANAGER, ManagerSettings, format
 from gangplan.model.quantity import ZERO, Quantity
 from gangplan.objects import Body
 from gangplan.rules.objects import BOUNDS_UNCOVERED
-from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, QUOTA_OVER_CAPACITY
+from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, PRIORITIES_OUT_OF_ORDER, QUOTA_OVER_CAPACITY
 from gangplan.rules.volumes import VOLUME_OVER_QUOTA
 from gangplan.validate import rights
 from gangplan.validate.apiserver.forms import FoundProblems, parse_accepted_amount
@@ -50,6 +50,9 @@ def judge_agreement_of_cluster_objects(
     ]
     if any(found) or any(find_cohort_cycle(index.parents, name) for name in index.names("Cohort")):
         return found
+    if generated:
+        for place, problem in _check_order_of_priorities(bodies, generated):
+            found[place].append(problem)
     books = _Books(index.members)
     for place, body in enumerate(bodies):
         if body["kind"] == "ResourceQuota":
@@ -191,6 +194,29 @@ def _check_limit_range_coverage(body: Body, index: QueueIndex, manager: ManagerS
                         " not cover: none of its runs would ever be admitted",
                         rule=BOUNDS_UNCOVERED,
                     )
+
+
+def _check_order_of_priorities(
+    bodies: Sequence[Body], generated: Sequence[Body]
+) -> Iterator[tuple[int, Problem]]:
+    """Check that patched priorities of Kueue keep the order that they are rendered in; once for each object.
+
+    Other numbers in the same order are fine. A higher number goes first, and may preempt (Kueue v0.19).
+    """
+    classes = [
+        (place, body["metadata"]["name"], was["value"], body["value"])
+        for place, (body, was) in enumerate(zip(bodies, generated, strict=True))
+        if body["kind"] == was["kind"] == "WorkloadPriorityClass"
+    ]
+    for place, name, was, value in classes:
+        wrong = next((one for one in classes if was < one[2] and value >= one[3]), None)
+        lower = next((one for one in classes if was > one[2] and value <= one[3]), None)
+        changed, other = (wrong, "below") if wrong else (lower, "above")
+        if value != was and changed:
+            said = f"priority '{name}' has value {value}, which is not {other} '{changed[1]}' ({changed[3]}):"
+            said += " Kueue would admit and preempt runs in another order than specs say"
+            help = f"Keep value: {was}, or a value {other} that of '{changed[1]}'."
+            yield place, Problem(("value",), said, help, PRIORITIES_OUT_OF_ORDER)
 
 
 def _check_quota_objects_fit_flavor_nodes(body: Body, books: _Books, offered: Offered) -> FoundProblems:

@@ -170,6 +170,18 @@ HARD_QUOTA_BELOW_RUN = Rule(
     echo=Deduplication.RUN,
 )
 
+PRIORITIES_OUT_OF_ORDER = Rule(
+    "priorities-out-of-order",
+    ERROR,
+    "A patch changes the order of the priorities.",
+    why=(
+        "Kueue goes by the number of a WorkloadPriorityClass. If low is not below normal, or normal not below "
+        "high, runs wait for, or are preempted by, runs that their specs call less important."
+    ),
+    fix="Keep the order low, normal, high, critical; the numbers themselves may change.",
+    is_verdict=True,
+)
+
 QUEUE_NAME_TWICE = Rule(
     "queue-name-twice",
     ERROR,
