@@ -21,7 +21,7 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
 ENFORCED = "pod-security.kubernetes.io/enforce"
-VERSION = f"{ENFORCED}-version"
+LEVEL_VERSION = f"{ENFORCED}-version"
 # An annotation of namespaces whose level the cluster's file states.
 STATED = "gangplan.dev/pod-security-until"
 # How many violations one finding names.
@@ -37,7 +37,7 @@ def find_pod_security_level_of_namespace(labels: dict[str, str], server: int) ->
     an unknown version the newest.
     """
     level = labels.get(ENFORCED, "privileged")
-    version = _MINOR.fullmatch(labels.get(VERSION) or "latest")
+    version = _MINOR.fullmatch(labels.get(LEVEL_VERSION) or "latest")
     known = level if level in ("privileged", "baseline", "restricted") else "restricted"
     return known, min(int(version[1]), server) if version else server
 

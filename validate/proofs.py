@@ -54,7 +54,7 @@ def may_read(proof: str, body: Body, namespace: str) -> bool:
     """
     kind = body["kind"]
     if proof == "claims":
-        return kind == "PersistentVolumeClaim"
+        return bool(kind == "PersistentVolumeClaim")
     if proof == "network":
         return kind in ("NetworkPolicy", "Namespace")
     if kind == "Namespace":

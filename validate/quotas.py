@@ -71,7 +71,7 @@ def _report_quota_below_run(name: str, key: str, hard: Quantity, needed: Quantit
     if key == "pods" and not hard.nano:
         help = "Keep the scope of the quota (scopeSelector), or raise pods."
     elif key == "pods":
-        help = f"{help[:-1]}; for all teams, write limits: {{objects: {{pods: ...}}}} in cluster.yaml."
+        help += " For all teams, write limits: {objects: {pods: ...}} in cluster.yaml."
     return Problem(("spec",), f"{said}, and the run never starts", help, HARD_QUOTA_BELOW_RUN, "workers")
 
 
@@ -109,7 +109,7 @@ def _count_services_of_run(job: Body, holder: Body) -> int:
         return int(job["kind"] == MPIJOB.kind)
     spec: Body = holder
     for step in ("spec",) if holder["kind"] == "JobSet" else JOBSET_PATH:
-        spec = spec.get(step) or {}
+        spec = spec.get(str(step)) or {}
     return int((spec.get("network") or {}).get("enableDNSHostnames") is not False)
 
 

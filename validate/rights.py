@@ -13,9 +13,9 @@ from gangplan.objects import Body
 from gangplan.rules.platform import MONITORING_MOVED
 from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.validate.apiserver.forms import FoundProblems
-from gangplan.validate.apiserver.pod_security import CHECKS
+from gangplan.validate.apiserver.pod_security import POD_SECURITY_CHECKS
 from gangplan.validate.kueue.queues import QueueIndex
-from gangplan.validate.podsecurity import VERSION, find_pod_security_level_of_namespace
+from gangplan.validate.podsecurity import LEVEL_VERSION, find_pod_security_level_of_namespace
 from gangplan.validate.problems import Problem
 
 # OpenShift's cluster-monitoring-operator: its platform Prometheus scrapes namespaces with this label, the one
@@ -132,9 +132,9 @@ def _check_added_rights_of_role(body: Body, generated: Body) -> FoundProblems:
             is_new = verb in verbs and (group, resource, verb) not in known
             if is_new and not (opens_shells and means == _SHELL):
                 given.setdefault((group, resource), []).append(verb)
-        for (group, resource), verbs in given.items():
+        for (group, resource), added in given.items():
             means = REFUSED_RIGHTS[group, resource][1]
-            said = f"{' and '.join(verbs)} of {resource}: holders of this role could {means}"
+            said = f"{' and '.join(added)} of {resource}: holders of this role could {means}"
             help = f"Remove {resource} from the rule, or keep only get, list and watch."
             if means == _SHELL:
                 said = f"{resource} would {means}"
@@ -202,21 +202,23 @@ def _check_lost_namespace_labels(body: Body, generated: Body) -> FoundProblems:
             said = f"label {key} is '{labels[key]}', but the namespace is rendered with '{value}'"
             said += "" if key == "gangplan.dev/team" else f"; {means}"
         yield Problem(at, said, f"Keep {key}: {json.dumps(value)}.", RIGHTS_TOO_WIDE)
-    newest, pinned = planned.get(VERSION), labels.get(VERSION)
+    newest, pinned = planned.get(LEVEL_VERSION), labels.get(LEVEL_VERSION)
     if newest is None or pinned is None or pinned == newest:
         return
     server = find_pod_security_level_of_namespace(planned, _NO_LIMIT)[1]
     level, minor = find_pod_security_level_of_namespace(labels, server)
     lost = [
         one.name.partition("_")[0]
-        for one in CHECKS
+        for one in POD_SECURITY_CHECKS
         if level != "privileged"
         and minor < one.since <= server
         and (level == "restricted" or not one.is_restricted)
     ]
     if lost:
         said = f"pod security is judged as in Kubernetes {pinned}, which does not check {', '.join(lost)}"
-        yield Problem(("metadata", "labels", VERSION), said, f"Keep {VERSION}: {newest}.", RIGHTS_TOO_WIDE)
+        yield Problem(
+            ("metadata", "labels", LEVEL_VERSION), said, f"Keep {LEVEL_VERSION}: {newest}.", RIGHTS_TOO_WIDE
+        )
 
 
 def _report_wide_rights(path: tuple[str | int, ...], message: str) -> Problem:

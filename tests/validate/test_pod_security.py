@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.pod_security import CHECKS, find_pod_security_violations
+from gangplan.validate.apiserver.pod_security import POD_SECURITY_CHECKS, find_pod_security_violations
 from gangplan.validate.podsecurity import find_pod_security_level_of_namespace
 from tests import plain
 from tests.sources import go_module
 
 MODULE = "k8s.io/pod-security-admission"
 VERSIONS = ("0.33.13", "0.34.4")
-REPLACED = {check.replaces.lower(): check.name.lower() for check in CHECKS if check.replaces}
+REPLACED = {check.replaces.lower(): check.name.lower() for check in POD_SECURITY_CHECKS if check.replaces}
 
 
 def refused(pod: dict[str, Any], level: str, minor: int, server: int = 37) -> set[str]:
@@ -89,8 +89,8 @@ def test_every_check_has_a_refused_case_and_a_near_miss() -> None:
         for case in CASES
         if any(not found for level in ("baseline", "restricted") for found in case[level].values())
     }
-    assert said == {check.name for check in CHECKS}
-    assert passed == {check.name for check in CHECKS}
+    assert said == {check.name for check in POD_SECURITY_CHECKS}
+    assert passed == {check.name for check in POD_SECURITY_CHECKS}
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,11 @@ def find_pod_security_violations(
     `minor` is that of the level (34 for v1.34), `server` that of the API server, which knows no newer level.
     """
     pod = SecuredPod(body, min(minor, server), server)
-    checks = [one for one in CHECKS if one.since <= pod.minor and (is_restricted or not one.is_restricted)]
+    checks = [
+        one
+        for one in POD_SECURITY_CHECKS
+        if one.since <= pod.minor and (is_restricted or not one.is_restricted)
+    ]
     replaced = {one.replaces for one in checks}
     for check in checks:
         if check.name not in replaced:
@@ -245,7 +249,7 @@ def _check_restricted_seccomp(pod: SecuredPod) -> Said:
                 yield (*at, "securityContext", "seccompProfile"), told
 
 
-CHECKS = (
+POD_SECURITY_CHECKS = (
     Check("hostNamespaces", False, 0, _check_host_namespaces),
     Check("hostPathVolumes", False, 0, _check_host_path_volumes),
     Check("privileged", False, 0, _check_privileged_containers),
