@@ -49,12 +49,12 @@ def test_one_worker_may_have_a_claim_of_its_own(root: Path) -> None:
     assert not gangplan("render", "-C", root).errors()
 
 
-def test_more_modes_are_no_finding(root: Path) -> None:
+def test_more_modes_stay_silent(root: Path) -> None:
     write(root, {PLACE: PATCH.format("ReadWriteOnce, ReadWriteMany")})
     assert not gangplan("render", "-C", root).findings
 
 
-def test_a_claim_that_no_run_mounts_is_no_finding(root: Path) -> None:
+def test_a_claim_that_no_run_mounts_stays_silent(root: Path) -> None:
     spec = (root / "specs/nlp/quickstart.yaml").read_text()
     write(root, {"specs/nlp/quickstart.yaml": spec.replace("data: {datasets: /data}\n", "")})
     write(root, {PLACE: PATCH.format("ReadWriteOnce")})

@@ -56,7 +56,7 @@ def check_promised_kueue_deadline(laid: ExpandedRun) -> Found:
     """
     planned, platform = laid.unit.job.timeout_s, laid.unit.job.platform
     stated = str((laid.run.bodies[laid.train_job]["metadata"].get("labels") or {}).get(MAX_EXEC, ""))
-    if platform.kueue is None or not stated.isdecimal():  # Kueue refuses what is no number
+    if platform.kueue is None or not stated.isdecimal():  # Kueue refuses all but numbers
         return
     limit = int(stated)
     if not planned or limit < planned:
