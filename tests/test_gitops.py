@@ -126,17 +126,44 @@ def test_retries_refresh_where_argo_cd_can(argocd: str, has_it: bool, tmp_path: 
 
     Argo CD 3.1 refuses the field.
     """
+    root = write_with_argocd(tmp_path, argocd)
+    applications = [one for one in build_argocd_objects_of_lab(root) if one["kind"] == "Application"]
+    assert applications
+    retries = [one["spec"]["syncPolicy"]["retry"] for one in applications]
+    assert all(one.get("refresh", False) is has_it for one in retries)
+
+
+@pytest.mark.parametrize(
+    ("argocd", "name"),
+    [("", "gangplan-*"), ("3.5.1", "gangplan-*"), ("3.3.0", "gangplan-*"), ("3.2.9", ""), ("3.1.0", "")],
+)
+def test_projects_restrict_names_where_argo_cd_can(argocd: str, name: str, tmp_path: Path) -> None:
+    """The CRD of Argo CD 3.2 does not have the field."""
+    root = write_with_argocd(tmp_path, argocd)
+    (listed,) = [
+        one["spec"]["clusterResourceWhitelist"]
+        for one in build_argocd_objects_of_lab(root)
+        if "clusterResourceWhitelist" in one.get("spec", {})
+    ]
+    names = {one["kind"]: one.get("name", "") for one in listed}
+    assert names[POLICY_KIND] == names[BINDING_KIND] == name
+
+
+def write_with_argocd(tmp_path: Path, argocd: str) -> Path:
+    """Write and render a workspace whose cluster states this version of Argo CD, or none."""
     root = workspaces.stock(tmp_path / "jobs")
     if argocd:
         cluster = workspaces.CLUSTER.replace("versions: {", f'versions: {{argocd: "{argocd}", ')
         workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
     workspaces.render(root)
+    return root
+
+
+def build_argocd_objects_of_lab(root: Path) -> list[dict[str, Any]]:
+    """Return the objects that `gangplan gitops argocd` prints for the cluster, without its settings."""
     url = "https://git.example.com/ml/jobs.git"
     text = workspaces.gangplan("gitops", "argocd", "-C", root, "--repo", url, "--cluster", "lab").out
-    applications = [one for one in load_objects(text.split("# ---")[0]) if one["kind"] == "Application"]
-    assert applications
-    retries = [one["spec"]["syncPolicy"]["retry"] for one in applications]
-    assert all(one.get("refresh", False) is has_it for one in retries)
+    return list(load_objects(text.split("# ---")[0]))
 
 
 def test_recipients_are_subscribed_to_failures() -> None:

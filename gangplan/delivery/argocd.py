@@ -55,6 +55,7 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
 
     spec = workspace.clusters[name].spec
     versions = spec.versions
+    argocd = parse_version(versions.argocd) if versions.argocd else None
     trainer = TRAINER_LINES.get(parse_version(versions.trainer).line) if versions.trainer else None
     if trainer is None and versions.trainer:
         raise UserError(
@@ -72,7 +73,8 @@ def _build_argocd_cluster(workspace: Workspace, name: str, destination: str) -> 
         has_volumes=any(one.persistent_volumes for one in spec.teams.values()),
         has_cronjobs=has_cronjobs(spec),
         has_claims=bool(map_device_classes_to_resources(spec)),
-        has_retry_refresh=not versions.argocd or parse_version(versions.argocd).at_least(3, 2),
+        has_retry_refresh=argocd is None or argocd.at_least(3, 2),
+        has_names_in_projects=argocd is None or argocd.at_least(3, 3),
     )
 
 

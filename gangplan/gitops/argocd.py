@@ -47,7 +47,8 @@ class ArgoCluster:
     address of its server. `policies` is what the cluster's policies need in addition. `controllers` are those
     that start runs there, as `versions` calls them. `has_volumes`: teams have PersistentVolumes.
     `has_cronjobs`: schedules start runs. `has_claims`: workers claim devices. `has_retry_refresh`: Argo CD
-    3.2 and later know `retry.refresh` (3.1 does not).
+    3.2 and later know `retry.refresh` (3.1 does not). `has_names_in_projects`: Argo CD 3.3 and later know
+    `name` in a project's `clusterResourceWhitelist` (the CRD of 3.2 does not have it, that of 3.3.0 has).
     """
 
     name: str
@@ -61,6 +62,7 @@ class ArgoCluster:
     has_cronjobs: bool = False
     has_claims: bool = False
     has_retry_refresh: bool = True
+    has_names_in_projects: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def build_argocd_objects(
         "teams": cluster.teams if "runs" in parts else {},
         "policy_homes": sorted({*policies.namespaces} - {*homes}),
         "policy_kinds": _list_argocd_kinds_limited_by_name(cluster),
-        "policy_names": f"{policies.prefix}*",
+        "policy_names": f"{policies.prefix}*" if cluster.has_names_in_projects else "",
         "platform_kinds": sorted({*wide_kinds(), *policies.wide}),
         "tenant_kinds": sorted({*spaced_kinds(), *policies.spaced}),
         "run_kinds": _list_argocd_run_kinds(cluster),
