@@ -189,12 +189,20 @@ def _check_removed_queues(
     users = _map_applied_runs_to_queues(old) if gone else {}
     for key, body in gone.items():
         runs = sorted("/".join(run[1:]) for run, queues in users.items() if key in queues)
-        if runs:
+        if runs and not (key[0] == "ClusterQueue" and _is_drained(body)):
             shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
             message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): " + (
                 "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
             )
-            yield TransitionStep(key, Problem((), message, _describe_queue_draining(key), QUEUE_REMOVED))
+            help = (
+                "Write state: stopped in their specs." if _is_drained(body) else _describe_queue_draining(key)
+            )
+            yield TransitionStep(key, Problem((), message, help, QUEUE_REMOVED))
+
+
+def _is_drained(queue: Body) -> bool:
+    """Return whether no run holds quota in a queue, because Kueue evicted those that it had admitted."""
+    return bool(_read_nested_field(queue, ("spec", "stopPolicy")) == "HoldAndDrain")
 
 
 def _describe_queue_draining(key: ObjectKey) -> str:
@@ -205,7 +213,9 @@ def _describe_queue_draining(key: ObjectKey) -> str:
     kind, name = ("ClusterQueue", "QUEUE") if key[0] == "ResourceFlavor" else (key[0], key[2])
     # What begins like JSON must be JSON (kustomize v5.7, PatchTransformer.go, jsonPatchFromBytes).
     change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "HoldAndDrain"}]'
-    patch = f"{{target: {{kind: {kind}, name: {name}}}, patch: '{change}'}}"
+    # Teams may call their LocalQueues alike: without a namespace, the patch drains those of all.
+    place = f"namespace: {key[1]}, " if key[1] else ""
+    patch = f"{{target: {{kind: {kind}, {place}name: {name}}}, patch: '{change}'}}"
     return (
         "Keep it in this commit and drain it: stop its runs (state: stopped), or add"
         f" - {patch} to patches: in overlays/<cluster>/kustomization.yaml; remove it in a later one."

@@ -121,6 +121,57 @@ def test_a_renamed_queue_is_reported_at_its_name(committed: Path) -> None:
     assert told[0].help.startswith("Keep the queue's name")
 
 
+def write_patch(root: Path, patch: str) -> None:
+    """Write the overlay of the cluster with one patch."""
+    head = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
+    workspaces.write(root, {"overlays/lab/kustomization.yaml": f"{head}{patch}\n"})
+
+
+@pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
+def test_the_queue_is_drained_by_the_patch_of_the_help(kind: str, committed: Path) -> None:
+    """The patch renders with a warning about runs that go on, and with nothing once they are stopped."""
+    cluster = committed / "overlays/lab/cluster.yaml"
+    text = cluster.read_text()
+    cluster.write_text(text.replace("nlp: {queue: training", "nlp: {queue: trainings"))
+    (removed,) = [one for one in since(committed).findings if one.rule == "queue-removed"]
+    (patch,) = re.findall(r"add (- .*) to patches:", removed.help)
+    local = "kind: LocalQueue, namespace: nlp, name: training}"
+    assert local in patch
+    patch = patch if kind == "LocalQueue" else patch.replace(local, "kind: ClusterQueue, name: nlp}")
+    cluster.write_text(text)
+    write_patch(committed, patch)
+    drained = gangplan("render", "-C", committed)
+    assert drained.code == Exit.CLEAN, drained.err
+    assert [(one.rule, one.severity) for one in drained.findings] == [("never-admitted", "warning")]
+    message = drained.findings[0].message
+    assert message.startswith(f"{kind}/")
+    assert "the run of filings in namespace nlp is not admitted" in message
+    spec = committed / "specs/nlp/filings.yaml"
+    spec.write_text(spec.read_text() + "state: stopped\n")
+    stopped = gangplan("render", "-C", committed)
+    assert (stopped.code, stopped.findings) == (Exit.CLEAN, [])
+
+
+def test_a_queue_that_is_only_held_is_an_error(committed: Path) -> None:
+    """Hold keeps what trains and admits nothing: nobody wants that of a run in Git."""
+    change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "Hold"}]'
+    write_patch(committed, f"- {{target: {{kind: LocalQueue}}, patch: '{change}'}}")
+    (told,) = gangplan("render", "-C", committed).findings
+    assert (told.rule, told.severity) == ("never-admitted", "error")
+    assert "the run of filings in namespace nlp is never admitted: LocalQueue training" in told.message
+
+
+@pytest.mark.parametrize(("policy", "found"), [("None", 1), ("HoldAndDrain", 0)])
+def test_a_drained_queue_may_be_removed(policy: str, found: int) -> None:
+    """No run holds quota in a ClusterQueue that Kueue has drained."""
+    label = {"gangplan.dev/job": "a", "kueue.x-k8s.io/queue-name": "q"}
+    run = {"kind": "TrainJob", "metadata": {"name": "a-1", "namespace": "a", "labels": label}, "spec": {}}
+    local = {"kind": "LocalQueue", "metadata": {"name": "q", "namespace": "a"}, "spec": {"clusterQueue": "c"}}
+    queue = {"kind": "ClusterQueue", "metadata": {"name": "c"}, "spec": {"stopPolicy": policy}}
+    told = check_transition_between_commits([run, local, queue], [run, local], NEW)
+    assert len(told) == found
+
+
 def _place(text: str, word: str) -> tuple[int, int]:
     before = text[: text.index(word)]
     return before.count("\n") + 1, len(before) - before.rfind("\n")

@@ -64,7 +64,9 @@ def check_kueue_admission_of_run(world: World, run: BuiltRun) -> Iterator[tuple[
     ):
         from gangplan.validate.kueue.refused import describe_run_refused_by_kueue  # few runs are refused
 
-        yield describe_run_refused_by_kueue(world, run, found[0], verdict)
+        refused = describe_run_refused_by_kueue(world, run, found[0], verdict)
+        if refused is not None:
+            yield refused
         return
     verdict = restrict_verdict_to_selected_flavors(world, run.bodies, verdict)
     field, most = _find_most_admitted_workers(world, run, verdict)

@@ -7,8 +7,9 @@ import re
 from gangplan.findings import FieldPath
 from gangplan.objects import Body
 from gangplan.rules.admission import NEVER_ADMITTED
+from gangplan.rules.model import Severity
 from gangplan.validate.apiserver.forms import parse_accepted_amount
-from gangplan.validate.kueue.model import MISCONFIGURED, AdmissionVerdict
+from gangplan.validate.kueue.model import MISCONFIGURED, SUSPENDED_REASON, AdmissionVerdict
 from gangplan.validate.kueue.podsets import list_workload_pod_sets
 from gangplan.validate.kueue.refusals import PRIORITY_LABEL, QUEUE_NAME_LABEL
 from gangplan.validate.kueue.requests import fill_limit_range_item_defaults
@@ -22,16 +23,25 @@ BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "ClusterQueue": ("queue", ("metadata", "labels", QUEUE_NAME_LABEL)),
     "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY_LABEL)),
 }
+# Kueue admits nothing and evicts what it had admitted (apis/kueue/v1beta2 StopPolicy, v0.18.2).
+DRAINED = "HoldAndDrain"
 _CONTAINERS = ("initContainers", "containers")
 
 
 def describe_run_refused_by_kueue(
     world: World, run: BuiltRun, index: int, verdict: AdmissionVerdict
-) -> tuple[int, Problem]:
-    """Return the problem of a refused run whose TrainJob or MPIJob is at `index`."""
+) -> tuple[int, Problem] | None:
+    """Return the problem of a refused run whose TrainJob or MPIJob is at `index`.
+
+    None for a stopped run whose queue is drained: that is how a queue is emptied before it is removed.
+    """
     field, path = BLAMED.get(
         verdict.about, (_find_spec_field_for_kueue_refusal(world, run, verdict.cause_message), ())
     )
+    job = run.bodies[index]
+    who = f"the run of {run.unit.job.name} in namespace {run.unit.job.namespace}"
+    if drained := _find_drained_queue(world, job, verdict):
+        return None if run.unit.job.is_stopped else (index, _report_run_in_drained_queue(who, drained, path))
     why, help = verdict.cause_message, _suggest_help_for_kueue_refusal(verdict)
     if (
         verdict.cause == MISCONFIGURED
@@ -41,7 +51,27 @@ def describe_run_refused_by_kueue(
         container, why, help = found
         help = f"{help} Kueue would say: {verdict.cause_message}."
         index, path = _find_container_place_for_kueue_refusal(run, container) or (index, path)
-    return index, Problem(path, f"the run is never admitted: {why}", help, NEVER_ADMITTED, field=field)
+    return index, Problem(path, f"{who} is never admitted: {why}", help, NEVER_ADMITTED, field=field)
+
+
+def _find_drained_queue(world: World, job: Body, verdict: AdmissionVerdict) -> str:
+    """Return the queue that is drained if that is why Kueue refuses the job; "" for any other reason."""
+    if verdict.cause != SUSPENDED_REASON:
+        return ""
+    name, namespace = verdict.queue, ""
+    if verdict.about == "LocalQueue":
+        name, namespace = job["metadata"]["labels"][QUEUE_NAME_LABEL], job["metadata"]["namespace"]
+    body = read_kueue_world(world).find(verdict.about, name, namespace) or {}
+    is_drained = (body.get("spec") or {}).get("stopPolicy") == DRAINED
+    return f"{verdict.about} {name}" if is_drained else ""
+
+
+def _report_run_in_drained_queue(who: str, queue: str, path: FieldPath) -> Problem:
+    message = (
+        f"{who} is not admitted, and Kueue stops it if it trains: {queue} is drained (stopPolicy: {DRAINED})"
+    )
+    help = "Write state: stopped in its spec, or remove the patch that drains the queue."
+    return Problem(path, message, help, NEVER_ADMITTED, field="queue", level=Severity.WARNING)
 
 
 def _find_limit_range_breach(world: World, run: BuiltRun) -> tuple[Body, str, str] | None:
