@@ -282,7 +282,7 @@ MULTIKUEUE_QUEUE = Rule(
         "MultiKueue creates the run's copy in the queue of the same name. Where that queue is missing, "
         "runs are never dispatched."
     ),
-    fix="Add the team with the same queue to the worker cluster.",
+    fix="Add the team with the same queue to the worker cluster, or give it here the queue that it has there.",
 )
 
 

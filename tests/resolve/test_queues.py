@@ -349,3 +349,40 @@ def test_concurrent_admission_needs_one_pool_for_all_pods(root: Path) -> None:
         assert len(found) == (fields == FIRST)
     assert (found[0].rule, found[0].place.startswith(SPEC)) == ("no-flavor", False)
     assert found[0].help.startswith("With concurrentAdmission all pods of a run use one pool")
+
+
+HUB = workspaces.CLUSTER + "multiKueue: {clusters: {far: {kubeconfigSecret: far}}}\n"
+FAR = "overlays/far/cluster.yaml"
+
+
+def find_worker_queues(root: Path, hub: str, team: str) -> list[tuple[str, str]]:
+    """Return place and help of `multikueue-queue` where the worker cluster has this entry of the team."""
+    workspaces.write(root, {CLUSTER: hub, FAR: workspaces.CLUSTER.replace(TEAM, team)})
+    found = gangplan("validate", "-C", root).findings
+    return [(one.place, one.help) for one in found if one.rule == "multikueue-queue"]
+
+
+@pytest.mark.parametrize(
+    ("team", "fixed"),
+    [
+        ("nlp: {queue: other}", "nlp: {queue: other, localQueues: {training: {}}}"),
+        (
+            "nlp: {queue: other, localQueues: {night: {}}}",
+            "nlp: {queue: other, localQueues: {night: {}, training: {}}}",
+        ),
+    ],
+    ids=["alone", "with others"],
+)
+def test_another_queue_on_a_worker_cluster_is_fixed_in_either_file(team: str, fixed: str, root: Path) -> None:
+    """The team is there already: adding it once more would be a second key of the same name."""
+    ((place, help),) = find_worker_queues(root, HUB, team)
+    assert place.startswith(f"{CLUSTER}:16:")
+    assert help.startswith("Write queue: other here, or ")
+    assert help.endswith(f" of nlp in {FAR}.")
+    assert find_worker_queues(root, HUB.replace("queue: training", "queue: other"), team) == []
+    assert find_worker_queues(root, HUB, fixed) == []
+
+
+def test_a_team_that_a_worker_cluster_lacks_is_added_there(root: Path) -> None:
+    ((place, help),) = find_worker_queues(root, HUB, "vision: {queue: training}")
+    assert (place.partition(":")[0], help) == (CLUSTER, "Add nlp: {queue: training} to the teams of far.")

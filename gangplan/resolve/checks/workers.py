@@ -43,18 +43,35 @@ def check_cluster_file_worker_clusters(notes: ClusterCheck, workspace: Workspace
         _check_worker_cluster_pools(notes, name, worker, path)
         for team, queue in spec.teams.items():
             there = worker.spec.teams.get(team)
-            if there is None or there.queue != queue.queue:
-                found = "is not there" if there is None else f"has queue '{there.queue}' there"
+            if there is None:
                 notes.report(
                     MULTIKUEUE_QUEUE,
                     path,
-                    f"team '{team}' {found}: its runs are never handed to {name}, which needs queue '{queue.queue}'",
+                    f"team '{team}' is not there: its runs are never handed to {name}, which needs queue '{queue.queue}'",
                     f"Add {team}: {{queue: {queue.queue}}} to the teams of {name}.",
                     key=True,
                 )
+            elif queue.queue not in (there.queue, *there.local_queues):
+                _report_other_worker_cluster_queue(notes, worker, team, queue.queue, there)
             else:
                 _check_worker_cluster_pod_security_level(notes, name, team, queue, there)
                 _check_worker_cluster_local_queues(notes, name, team, queue, there)
+
+
+def _report_other_worker_cluster_queue(
+    notes: ClusterCheck, worker: ClusterFile, team: str, queue: str, there: TeamQueue
+) -> None:
+    """Report a team that has no queue of this name on the worker cluster, but another."""
+    name, file = worker.name, worker.document.file
+    added = f"write localQueues: {{{queue}: {{}}}} next to the queue of {team}"
+    if there.local_queues:
+        added = f"add {queue}: {{}} to the localQueues of {team}"
+    notes.report(
+        MULTIKUEUE_QUEUE,
+        ("teams", team, "queue"),
+        f"team '{team}' has queue '{there.queue}' on {name}, but no queue '{queue}': its runs are never handed there",
+        f"Write queue: {there.queue} here, or {added} in {file}.",
+    )
 
 
 def _check_worker_cluster_local_queues(
