@@ -13,7 +13,7 @@ from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.objects import Body, walk_leaves
 from gangplan.records import dataclass
 from gangplan.resolve.platform import resolve_platform_of_cluster_file
-from gangplan.rules.lifecycle import BASE_UNREADABLE, RUN_REPLACED
+from gangplan.rules.lifecycle import BASE_UNREADABLE, RUN_REMOVED, RUN_REPLACED
 from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_STARTED
 from gangplan.source import ManifestError, load_objects
@@ -22,7 +22,7 @@ from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
 from gangplan.validate.run_hours import ObjectKey
 from gangplan.validate.runs import is_applied, is_same_spec, read_run_job_key
-from gangplan.validate.sweep_runs import read_sweep_label
+from gangplan.validate.sweep_runs import SWEEP, read_sweep_label
 from gangplan.validate.transition import check_transition_between_commits
 from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import RENDERED, Workspace
@@ -155,7 +155,9 @@ def _check_cluster_transition(
             problem.rule,
             spot.home,
             f"{problem.message} (since {since}, cluster {name})",
-            problem.help,
+            _describe_ending_on_left_cluster(step.key, old[step.key][0], name)
+            if problem.rule is RUN_REMOVED and _has_spec_left_cluster(old[step.key][1], after)
+            else problem.help,
             about if problem.severity is Severity.ERROR else "",
             format_path(problem.path),
             clusters=(name,),
@@ -170,6 +172,28 @@ def _check_cluster_transition(
             )
         problems.append((finding, place))
     return problems
+
+
+def _has_spec_left_cluster(place: ObjectPlace, after: TextsByPath) -> bool:
+    """Return whether the spec of an object is there, but renders nothing on the object's cluster."""
+    return bool(place.source) and all(
+        find_line_source(text.partition("\n")[0]) != place.source for text in after.values()
+    )
+
+
+def _describe_ending_on_left_cluster(key: ObjectKey, body: Body, cluster: str) -> str:
+    """Return how to end a run on a cluster that its spec left: `state: stopped` would end it on the others,
+    too."""
+    kind, namespace, run = key
+    backend, sweep = BACKEND_BY_KIND.get(kind), read_sweep_label(body)
+    if backend is None:
+        return f"To end it on {cluster} alone, delete it and the Job that creates it there with kubectl."
+    what = f"-l {SWEEP}={sweep}" if sweep else run
+    return (
+        "state: stopped would end it on the spec's other clusters, too."
+        f" To end it on {cluster} alone, once this is synced there: kubectl delete {backend.resource} {what}"
+        f" -n {namespace}."
+    )
 
 
 def _find_retrained_runs(old: Objects, new: Objects, before: TextsByPath) -> dict[ObjectKey, RetrainedRun]:

@@ -34,7 +34,7 @@ def build_run_edits_section(edits: Sequence[RunEdit]) -> Section:
             f"{below} A run that continues goes on until it is over; retired: in the spec ends it.".strip()
         )
     if any(one.goes_on for one in edits if one.edit is EditKind.REMOVED):
-        below = f"{below} A run whose spec is removed goes on until it is over; to end it, keep the spec with state: stopped.".strip()
+        below = f"{below} A run whose spec is removed goes on until it is over; to end it, keep the spec with state: stopped, which ends it on all of its clusters.".strip()
     if any(one.edit is EditKind.SCHEDULED for one in edits):
         below = f"{below} What is scheduled holds from the next start on.{_describe_monthly_starts(edits)}".strip()
     if any(one.edit in (EditKind.WAITS, EditKind.RELEASED) for one in edits):

@@ -124,7 +124,10 @@ RUN_REMOVED = Rule(
         "Removing a file does not stop a run, because runs are never pruned. It keeps its GPUs, and "
         "nobody can see it in Git any more."
     ),
-    fix="Set state: stopped first; remove the spec in a later change.",
+    fix=(
+        "Set state: stopped first; remove the spec in a later change. That ends the run on all clusters of the spec. To "
+        "end it on a cluster that leaves the spec alone, delete it there with kubectl, as the message says."
+    ),
 )
 
 RUN_REPLACED = Rule(

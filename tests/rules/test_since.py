@@ -153,7 +153,7 @@ def test_the_queue_is_drained_by_the_patch_of_the_help(kind: str, committed: Pat
 
 
 def test_a_queue_that_is_only_held_is_an_error(committed: Path) -> None:
-    """Hold keeps what trains and admits nothing: nobody wants that of a run in Git."""
+    """Hold keeps what trains and admits nothing, so that new runs in Git wait forever."""
     change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "Hold"}]'
     write_patch(committed, f"- {{target: {{kind: LocalQueue}}, patch: '{change}'}}")
     (told,) = gangplan("render", "-C", committed).findings
@@ -184,6 +184,24 @@ def test_the_finding_about_a_removed_file_has_a_line(committed: Path) -> None:
     assert len(places) == 1
     assert places[0].startswith("rendered/lab/runs/nlp/filings-")
     assert places[0].endswith(".yaml:1:1")
+
+
+def test_a_run_that_leaves_one_cluster_of_several_is_ended_there_alone(root: Path) -> None:
+    """state: stopped in the spec would end it on the other cluster, too."""
+    spec, team = root / "specs/nlp/filings.yaml", root / "specs/nlp/team.yaml"
+    team.write_text(team.read_text().replace("clusters: [lab]", "clusters: [lab, lab2]"))
+    workspaces.write(root, {"overlays/lab2/cluster.yaml": (root / "overlays/lab/cluster.yaml").read_text()})
+    workspaces.render(root)
+    (run,) = (one.stem for one in (root / "rendered/lab2/runs/nlp").glob("filings-*.yaml"))
+    commit(root)
+    spec.write_text(spec.read_text() + "clusters: [lab]\n")
+    (removed,) = [one for one in since(root).findings if one.rule == "run-removed"]
+    assert removed.message.endswith("cluster lab2)")
+    command = f"kubectl delete trainjobs.trainer.kubeflow.org {run} -n nlp."
+    assert removed.help.endswith(f"To end it on lab2 alone, once this is synced there: {command}")
+    spec.unlink()
+    told = [one.help for one in since(root).findings if one.rule == "run-removed"]
+    assert [one.partition(" in")[0] for one in told] == ["Set state: stopped"] * 2
 
 
 def test_a_conflict_in_the_base_is_reported(committed: Path) -> None:
