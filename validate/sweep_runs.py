@@ -14,7 +14,7 @@ from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPP
 from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, ObjectKey, describe_total_run_hours
 
-SWEEP = "gangplan.dev/sweep"
+SWEEP_NAME_LABEL = "gangplan.dev/sweep"
 # What happens to several runs of a sweep: {n} is their number, {such} one of them, {hours} what all take at
 # most.
 _WORDS: dict[Rule, str] = {
@@ -97,4 +97,4 @@ def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:
 
 def read_sweep_label(body: Body) -> str:
     """Return the name of the sweep that a run belongs to, or an empty text."""
-    return str(((body.get("metadata") or {}).get("labels") or {}).get(SWEEP, ""))
+    return str(((body.get("metadata") or {}).get("labels") or {}).get(SWEEP_NAME_LABEL, ""))

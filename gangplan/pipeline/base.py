@@ -22,7 +22,7 @@ from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
 from gangplan.validate.run_hours import ObjectKey
 from gangplan.validate.runs import is_applied, is_same_spec, read_run_job_key
-from gangplan.validate.sweep_runs import SWEEP, read_sweep_label
+from gangplan.validate.sweep_runs import SWEEP_NAME_LABEL, read_sweep_label
 from gangplan.validate.transition import check_transition_between_commits
 from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import RENDERED, Workspace
@@ -188,7 +188,7 @@ def _describe_ending_on_left_cluster(key: ObjectKey, body: Body, cluster: str) -
     backend, sweep = BACKEND_BY_KIND.get(kind), read_sweep_label(body)
     if backend is None:
         return f"To end it on {cluster} alone, delete it and the Job that creates it there with kubectl."
-    what = f"-l {SWEEP}={sweep}" if sweep else run
+    what = f"-l {SWEEP_NAME_LABEL}={sweep}" if sweep else run
     return (
         "state: stopped would end it on the spec's other clusters, too."
         f" To end it on {cluster} alone, once this is synced there: kubectl delete {backend.resource} {what}"
