@@ -13,8 +13,16 @@ from gangplan.spec.base import Hints, build_helpful_error
 from gangplan.spec.flow import format_flow_list
 from gangplan.spec.lookalikes import describe_typesetting, restore_typed_line, restore_typed_word
 
-# A line that continues on the next one.
-_CONTINUED = re.compile(r"\s*\\\n\s*")
+# A backslash that continues a line, also if YAML has folded it and the next into one (`train.py \ --lr 1`); what
+# keeps its text whatever is in it (quotes, an escaped character); and a comment before a line break.
+_PIECES = re.compile(
+    r"""(?P<next>(?:\A|\s+)(?:\\(?:\s+|\Z))+|\\\n\s*)|(?P<kept>'[^']*'|"(?:\\.|[^"\\])*"|\\.)"""
+    r"""|(?P<note>(?:(?<=\s)|\A)\#[^\n]*(?=\n))""",
+    re.DOTALL,
+)
+# In double quotes, a shell drops the backslash before these; shlex (Python 3.13) keeps it.
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_NOHUP = re.compile(r"(?:\A|(?<=&& )|(?<=; ))nohup\s+")
 _LONGEST = 400
 _DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
 # Syntax that only a shell understands; gangplan starts programs without a shell.
@@ -80,31 +88,52 @@ def _parse_spec_command_line(line: str) -> tuple[str, ...]:
         help = f"gangplan import {tool} FILE reads such a script as a whole; command is the program alone."
         message = f"the command is a batch script of {tool.title()}, whose options nobody reads here"
         raise _build_command_error(message, help, "shell")
-    line = _CONTINUED.sub(" ", line.strip())
-    if line.endswith("&") and not any(mark in line.rstrip("& ") for mark in _SHELL):
-        words = _split_command_line(line.rstrip("& "))
-        help = f"Write command: {format_flow_list(words)}; the run lasts as long as its program."
-        raise _build_corrected_command_error(
-            "the command has '&', which only a shell understands", help, "shell"
-        )
-    found = next((mark for mark in _SHELL if mark in line), None)
-    if found or "\n" in line:
-        what = f"'{found}'" if found else "a line break"
-        raise _build_corrected_command_error(
-            f"the command has {what}, which only a shell understands",
-            f"Write command: {format_flow_list(['bash', '-c', restore_typed_line(line)])}."
-            if len(line) <= _LONGEST
-            else "Write command: [bash, -c, SCRIPT], with this text as SCRIPT.",
-            "shell",
-        )
-    return _parse_spec_command_list(_split_command_line(line))
+    line = _join_continued_lines(line.strip())
+    bare = _PIECES.sub(lambda piece: "" if piece["note"] else "_", line)
+    words = _split_command_line(line, is_script="<<" in bare or ("#" in bare and "\n" in line))
+    found = next((mark for mark in _SHELL if mark in bare), None)
+    if words and not found and "\n" not in bare:
+        return _parse_spec_command_list(words)
+    what = f"'{found}'" if found else "a line break"
+    message = f"the command has {what}, which only a shell understands"
+    if is_detached := bare.endswith("&") and not bare.endswith("&&"):
+        line = _NOHUP.sub("", line.rstrip("& "))
+        bare = bare.rstrip("& ")
+    if is_detached and "\n" not in bare and not any(mark in bare for mark in _SHELL):
+        help = f"Write command: {format_flow_list(_split_command_line(line))}{_LASTS}."
+    elif len(line) <= _LONGEST:
+        script = format_flow_list(["bash", "-c", restore_typed_line(line)])
+        help = f"Write command: {script}{_LASTS if is_detached else ''}."
+    else:
+        help = "Write command: [bash, -c, SCRIPT], with this text as SCRIPT."
+    raise _build_corrected_command_error(message, help, "shell")
 
 
-def _split_command_line(line: str) -> list[str]:
-    """Return the words of a line, or raise a pydantic error if it has none or its quotes do not match."""
+_LASTS = "; the run lasts as long as its program"
+
+
+def _join_continued_lines(line: str) -> str:
+    """Return a line whose continuations outside of quotes are single blanks."""
+    return _PIECES.sub(lambda piece: " " if piece["next"] else piece[0], line).strip()
+
+
+def _unescape_quoted_text(piece: re.Match[str]) -> str:
+    """Return a text in double quotes without the backslashes that a shell drops."""
+    if not piece[0].startswith('"'):
+        return piece[0]
+    return _ESCAPED.sub(lambda one: one[1] if one[1] in "$`" else one[0], piece[0])
+
+
+def _split_command_line(line: str, is_script: bool = False) -> list[str]:
+    """Return the words of a line, or raise a pydantic error if it has none or its quotes do not match.
+
+    A script may contain a single quote in a comment or a here-document; it has no words here.
+    """
     try:
-        words = shlex.split(line)
+        words = shlex.split(_PIECES.sub(_unescape_quoted_text, line))
     except ValueError as error:
+        if is_script:
+            return []
         message = f"the command's quotes do not match: {error}"
         raise _build_command_error(message, "Close the quote, or write the command as a list.") from None
     if not words:

@@ -77,12 +77,49 @@ def final(root: Path, image: str, command: str, more: str = "") -> str:
         ("pytorch", "[./program]", "", "torchrun --no-python ./program"),
         ("pytorch", "[torchrun, --nproc-per-node, 2, a.py]", "", "torchrun --nproc-per-node 2 a.py"),
         ("openmpi", "[p, '{workers}x{slots}={ranks}', '{other}']", "", f"{MPI} p 4x2=8 {{other}}"),
+        ("pytorch", "python a.py \\\n  --lr 1e-4 \\\n  --x", "", "torchrun a.py --lr 1e-4 --x"),
+        ("pytorch", ">-\n  python a.py \\\n  --lr 1e-4 \\\n  --x \\", "", "torchrun a.py --lr 1e-4 --x"),
+        ("pytorch", "|\n  python a.py \\\n    --lr 1e-4", "", "torchrun a.py --lr 1e-4"),
+        ("pytorch", "python a.py x\\ y \"c \\ d\" 'e \\ f' \\\\ g", "", r"torchrun a.py x y c \ d e \ f \ g"),
     ],
 )  # fmt: skip
 def test_the_final_command_is_as_expected(
     image: str, command: str, more: str, expected: str, root: Path
 ) -> None:
     assert final(root, image, command, more) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('bash -c "cd /app && python a.py"', ["bash", "-c", "cd /app && python a.py"]),
+        ("bash -c 'for i in 1 2; do p $i; done'", ["bash", "-c", "for i in 1 2; do p $i; done"]),
+        ('bash -c "for i in 1 2; do p \\$i; done"', ["bash", "-c", "for i in 1 2; do p $i; done"]),
+        ("|\n  bash -c 'cd /app\n  p \\\n  --x'", ["bash", "-c", "cd /app\np \\\n--x"]),
+        ("./p --regex \"a|b\" --expr 'x>3' --url a\\&b", ["./p", "--regex", "a|b", "--expr", "x>3", "--url", "a&b"]),
+        ('python -c "import a; print(a)"', ["python", "-c", "import a; print(a)"]),
+    ],
+)  # fmt: skip
+def test_operators_in_quotes_need_no_further_shell(line: str, words: list[str], root: Path) -> None:
+    result = planned(root, "pytorch", line)
+    assert [one.message for one in result.findings] == []
+    assert list(result.runs[0].unit.launch.argv) == ["torchrun", "--no-python", *words]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash -c 'cd /app' && python a.py",
+        "python a.py 'a|b' | tee log",
+        'python a.py "don\'t" > log',
+        "|\n  # don't\n  cd /app && python a.py\n  # won't",
+        "|\n  python a.py\n  # don't",
+        "|\n  cat <<EOF\n  don't\n  EOF",
+        "python a.py \\\\; b",
+    ],
+)
+def test_operators_outside_of_quotes_need_a_shell(line: str, root: Path) -> None:
+    assert [one.rule for one in planned(root, "pytorch", line).findings] == ["command-shell"]
 
 
 @pytest.mark.parametrize(
