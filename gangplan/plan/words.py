@@ -175,7 +175,8 @@ def split_command_word(word: str) -> list[str]:
     if not re.search(r"\S[ \t\n]+\S", word) or (word.startswith("/") and "/" in word.rpartition(" ")[2]):
         return []
     try:
-        split = shlex.split(word)
+        # YAML reads entries whose dashes are deeper than the first as one text: `python - train.py`.
+        split = shlex.split(word.replace(" - ", " ") if re.match(r"\S+ - \S", word) else word)
     except ValueError:
         return []
     return split if len(split) > 1 else []

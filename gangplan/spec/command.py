@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import PydanticCustomError
@@ -27,6 +28,9 @@ _LONGEST = 400
 _DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
 # Syntax that only a shell understands; gangplan starts programs without a shell.
 _SHELL = ("&&", "||", "|", ";", ">", "<", "$(", "`", "&")
+
+
+_SCRIPT_OPTIONS = ("-c", "-lc", "-ec")
 
 
 def parse_spec_command(value: Any) -> tuple[str, ...]:
@@ -155,7 +159,7 @@ def _describe_typesetting_of_spec_word(words: Sequence[Any], index: int) -> str:
 
 
 def _is_script(words: Sequence[Any], index: int) -> bool:
-    return index > 0 and str(words[index - 1]) in ("-c", "-lc", "-ec") and " " in str(words[index])
+    return index > 0 and str(words[index - 1]) in _SCRIPT_OPTIONS and " " in str(words[index])
 
 
 def _restore_spec_command_as_typed(words: Sequence[Any]) -> str:
@@ -176,8 +180,37 @@ def _restore_spec_command_as_typed(words: Sequence[Any]) -> str:
 
 
 def _flatten_command_words(words: Sequence[Any]) -> list[str]:
+    """Return the words that were meant by entries of which some are lists, or texts that YAML reads as mappings."""
+    found: list[str] = []
+    for word in words:
+        if isinstance(word, (list, tuple)):
+            inner = _flatten_command_words(word)
+            is_script = found[-1:] and found[-1] in _SCRIPT_OPTIONS and len(inner) > 1
+            found += [_join_script_words(inner)] if is_script else inner
+        elif isinstance(word, dict):
+            found += _flatten_command_mapping(word)
+        else:
+            found.append(word if isinstance(word, str) else json.dumps(word))
+    return found
+
+
+def _join_script_words(words: Sequence[str]) -> str:
+    return " ".join(word if word in _SHELL else shlex.quote(word) for word in words)
+
+
+def _flatten_command_mapping(mapping: Mapping[str, Any]) -> list[str]:
+    """Return the words of an entry such as `--lr: 1e-4`, `{rank}` or `{"a": 1}`."""
+    if mapping and all(name.startswith("-") for name in mapping):
+        return [
+            word
+            for name, value in mapping.items()
+            for word in (name, *_flatten_command_words([] if value in (None, "") else [value]))
+        ]
+    if len(mapping) != 1 or any(isinstance(value, (list, tuple, dict)) for value in mapping.values()):
+        return [json.dumps(mapping, ensure_ascii=False)]
+    name, value = next(iter(mapping.items()))
     return [
-        one
-        for word in words
-        for one in (_flatten_command_words(word) if isinstance(word, (list, tuple)) else [str(word)])
+        f"{{{name}}}"
+        if value is None
+        else f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
     ]

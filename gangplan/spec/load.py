@@ -125,12 +125,36 @@ def _convert_to_strict_spec_values(value: Any, document: Document, path: FieldPa
             key: _convert_to_strict_spec_values(item, document, (*path, key)) for key, item in value.items()
         }
     if isinstance(value, list):
-        return tuple(
-            _convert_to_strict_spec_values(item, document, (*path, index)) for index, item in enumerate(value)
-        )
+        convert = _convert_command_entry if path[-1:] == ("command",) else _convert_to_strict_spec_values
+        return tuple(convert(item, document, (*path, index)) for index, item in enumerate(value))
     if isinstance(value, (int, float)) and (path[:-1] in TEXT_PARENTS or _is_spec_variable_or_argument(path)):
         return document.text(path)
     return value
+
+
+def _convert_command_entry(value: Any, document: Document, path: FieldPath) -> Any:
+    """Return an entry of a command; one that is no word keeps its texts as written, for the help.
+
+    `null` becomes a list of this text, so that it remains an error.
+    """
+    if value is None or isinstance(value, list):
+        written = _convert_to_written_texts(value, document, path)
+        return written if isinstance(written, tuple) else tuple(filter(None, [written]))
+    if isinstance(value, dict):
+        return {
+            key: _convert_to_written_texts(item, document, (*path, key)) if key.startswith("-") else item
+            for key, item in value.items()
+        }
+    return _convert_to_strict_spec_values(value, document, path)
+
+
+def _convert_to_written_texts(value: Any, document: Document, path: FieldPath) -> Any:
+    """Return a scalar, or those in a list, as written."""
+    if isinstance(value, list):
+        return tuple(
+            _convert_to_written_texts(item, document, (*path, index)) for index, item in enumerate(value)
+        )
+    return value if isinstance(value, (str, dict)) else document.text(path)
 
 
 def _is_spec_variable_or_argument(path: FieldPath) -> bool:
