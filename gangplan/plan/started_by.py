@@ -9,6 +9,7 @@ from gangplan.model.job import Job
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.prefixes import (
+    ASSIGNMENT_PATTERN,
     CONTAINER_PROGRAMS,
     ONE_HOST_PROFILERS,
     REMOTE_SHELLS,
@@ -95,6 +96,8 @@ def check_programs_starting_launcher(kept: LauncherCall) -> Iterator[WordProblem
             )
             hint = f"To see the ranks, put {one} after the options of {name}, before the program."
             yield WordProblem(COMMAND_BEHIND, at, message, hint)
+        elif found.script is None and ASSIGNMENT_PATTERN.fullmatch(kept.job.command[found.peeled.at]):
+            continue  # an assignment before the launcher has an error of its own
         elif one == found.guessed and one not in _PLAIN and one not in USER_CHANGING_PROGRAMS:
             message = f"gangplan does not know {one}; it assumes that {one} starts {name} once, with the words after it"
             hint = f"Start {name} itself if {one} is not needed."
