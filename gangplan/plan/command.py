@@ -37,6 +37,7 @@ from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
+from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.own_launcher import check_user_launcher_options
 from gangplan.plan.problems import (
     WordProblem,
@@ -44,6 +45,7 @@ from gangplan.plan.problems import (
     format_flow_list,
     is_pasteable,
 )
+from gangplan.plan.scripts import check_shell_script, check_words_after_script
 from gangplan.plan.setting_problems import check_launch_variable_settings
 from gangplan.plan.started_by import check_outer_launch_program
 from gangplan.plan.starts import check_launcher_start
@@ -82,6 +84,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_command_words(job, is_proposed_command_sound),
         *_find_launcher_problems(job, found),
         *(() if found else check_outer_launch_program(job)),
+        *_check_scripts(job, found, is_proposed_command_sound),
         *check_mpi_options(job, found),
         *check_env_values(job),
         *check_meeting_names_in_env(job),
@@ -101,9 +104,17 @@ def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:
     job = dataclasses.replace(job, command=command)
     _, found, script_problem = _resolve_final_command(job)
     elsewhere = () if found else check_outer_launch_program(job)
-    wrong = [one.severity for one in (*script_problem, *check_command_words(job), *elsewhere)]
+    scripts = _check_scripts(job, found)
+    wrong = [one.severity for one in (*script_problem, *check_command_words(job), *elsewhere, *scripts)]
     wrong += [one.severity for launch in found for one in _list_launcher_word_problems(job, launch)]
     return Severity.ERROR not in wrong
+
+
+def _check_scripts(
+    job: Job, found: list[FoundLauncher], is_sound: SoundnessCheck | None = None
+) -> Iterator[Problem]:
+    """Return the problems of a shell's script; what launchers in it lack, they report themselves."""
+    return check_words_after_script(job, is_sound) if found else check_shell_script(job, is_sound)
 
 
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:

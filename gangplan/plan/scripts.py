@@ -1,0 +1,118 @@
+"""Find mistakes in how a command passes a script to a shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gangplan.findings import Problem
+from gangplan.model.job import Job
+from gangplan.plan.launchers import (
+    SHELL_NAMES,
+    find_script_index,
+    program_name_of,
+    read_script_commands,
+    strip_prefixes,
+)
+from gangplan.plan.launchers.shell import SimpleCommand
+from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
+from gangplan.plan.problems import join_shell_words
+from gangplan.plan.words import split_command_word
+from gangplan.rules.commands import COMMAND_DETACHED, COMMAND_ONE_WORD, COMMAND_SHELL
+
+_OPERATOR = re.compile(r"&&|\|\||[|;<>\n]|&\s*\Z")
+# How a script, or a file that it sources, gets at the words after it; a `for` without `in` reads them, too.
+_READS = re.compile(
+    r"\$(?:\{[#!]?)?[0-9@*#]|\b(?:shift|getopts|source|eval|BASH_ARG[VC])\b|(?:^|[\s;&|(])\.\s"
+    r"|\bfor\s+\w+\s*(?:;|\n|do\b)"
+)
+_PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
+_NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
+
+
+def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+    """Yield problems of a shell's script in a command without launchers of its own, and of the words after it."""
+    yield from check_words_after_script(job, is_sound)
+    at, found = read_script_commands(job.command)
+    if not found or found[-1].after != "&":
+        return
+    text, last = job.command[at], found[-1]
+    if re.search(r"\bwait\b", text) or not last.words or text.rstrip().endswith(("fi", "esac")):
+        return
+    name = program_name_of(next((word for word in last.texts if word != "nohup"), last.texts[0]))
+    message = f"{name} runs in the background and nothing waits for it: the run ends when the script does"
+    otherwise = "Remove the '&', or end the script with wait."
+    right = (*job.command[:at], _wait_for_programs(text, found), *job.command[at + 1 :])
+    help = propose_sound_command_help(job, right, otherwise, is_sound)
+    yield Problem(("command", at), message, help, COMMAND_DETACHED)
+
+
+def _wait_for_programs(text: str, found: Sequence[SimpleCommand]) -> str:
+    """Return a script that waits for its programs: one is not put into the background, several are waited for."""
+    text = text.rstrip()
+    if not text.endswith("&"):
+        return text
+    if sum(one.after == "&" for one in found) > 1:
+        return f"{text} wait"
+    words = found[-1].words
+    cut = words[1].begin if len(words) > 1 and words[0].text == "nohup" else words[0].begin
+    return (text[: words[0].begin] + text[cut:]).rstrip("& ")
+
+
+def check_words_after_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+    """Yield a problem of a script without -c, which would be the name of a file, or of words that it never reads."""
+    words, at = job.command, strip_prefixes(job.command).at
+    if at >= len(words) or program_name_of(words[at]) not in SHELL_NAMES:
+        return
+    shell, script = program_name_of(words[at]), find_script_index(words, at)
+    if script >= 0:
+        yield from _find_unread_words(job, shell, script, is_sound)
+    elif at + 1 < len(words) and _is_script_text(words[at + 1]):
+        word = words[at + 1]
+        message = f"'{word}' is one word with spaces: without -c, {shell} would look for a file of that name"
+        split = split_command_word(word)
+        is_file = split and split[0].endswith((".sh", ".bash")) and not _OPERATOR.search(word)
+        right = (*words[: at + 1], *(split if is_file else ("-c", word)), *words[at + 2 :])
+        help = propose_sound_command_help(job, right, f"Write -c after {shell}.", is_sound)
+        yield Problem(("command", at + 1), message, help, COMMAND_ONE_WORD)
+
+
+def _is_script_text(word: str) -> bool:
+    """Return whether a word is a script, and not an option or a file whose name has blanks."""
+    if word[:1] in ("-", "+") or not re.search(r"\S\s+\S", word):
+        return False
+    if _OPERATOR.search(word):
+        return True
+    return bool(split_command_word(word)) and not word.endswith((".sh", ".bash"))
+
+
+def _find_unread_words(
+    job: Job, shell: str, script: int, is_sound: SoundnessCheck | None
+) -> Iterator[Problem]:
+    """Yield a problem of the words after a script; the first is its name ($0) and may be there for nothing."""
+    words, text = job.command, job.command[script]
+    after = words[script + 1 :]
+    if not after or _READS.search(text):
+        return
+    has_blanks = len(text.split()) > 1
+    is_name = after[0] in _NAMES or (has_blanks and not after[0].startswith("-"))
+    if len(after) == 1 and (is_name or program_name_of(text) == after[0]):
+        return
+    lost = after[1:] if after[0] in _NAMES else after
+    _, found = read_script_commands(words)
+    right = (
+        (*words[:script], f"{text.strip()} {join_shell_words(lost)}")
+        if _ends_with_program(text, found)
+        else ()
+    )
+    message = f"'{lost[0]}' comes after the script of {shell}, which does not read it"
+    otherwise = 'Write it into the script, or read it there with "$@".'
+    help = propose_sound_command_help(job, right, otherwise, is_sound if right else None)
+    yield Problem(("command", script + 1 + len(after) - len(lost)), message, help, COMMAND_SHELL)
+
+
+def _ends_with_program(text: str, found: Sequence[SimpleCommand]) -> bool:
+    """Return whether what is appended to a script is given to its only program."""
+    if not found or not found[-1].words or text[found[-1].words[-1].end :].strip():
+        return False
+    return all(one.texts[:1] in _PREPARING and one.after in ("&&", ";", "\n") for one in found[:-1])
