@@ -31,7 +31,7 @@ _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 
 
 def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
-    """Yield problems of a shell's script in a command without launchers of its own, and of the words after it."""
+    """Yield problems of a script in a command without launchers, and of the words after it."""
     yield from check_words_after_script(job, is_sound)
     at, found = read_script_commands(job.command)
     if not found or found[-1].after != "&":
@@ -48,7 +48,7 @@ def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iter
 
 
 def _wait_for_programs(text: str, found: Sequence[SimpleCommand]) -> str:
-    """Return a script that waits for its programs: one is not put into the background, several are waited for."""
+    """Return a script that waits for its programs; a single one does not go to the background."""
     text = text.rstrip()
     if not text.endswith("&"):
         return text
@@ -60,7 +60,7 @@ def _wait_for_programs(text: str, found: Sequence[SimpleCommand]) -> str:
 
 
 def check_words_after_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
-    """Yield a problem of a script without -c, which would be the name of a file, or of words that it never reads."""
+    """Yield a problem of a script without -c, or of words that it never reads."""
     words, at = job.command, strip_prefixes(job.command).at
     if at >= len(words) or program_name_of(words[at]) not in SHELL_NAMES:
         return

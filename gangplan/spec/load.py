@@ -133,7 +133,7 @@ def _convert_to_strict_spec_values(value: Any, document: Document, path: FieldPa
 
 
 def _convert_command_entry(value: Any, document: Document, path: FieldPath) -> Any:
-    """Return an entry of a command; one that is no word keeps its texts as written, for the help.
+    """Return an entry of a command; one that is not text keeps what was written, for the help.
 
     `null` becomes a list of this text, so that it remains an error.
     """
