@@ -8,7 +8,6 @@ Source: k8s.io/pod-security-admission v0.34, api/helpers.go (labels of namespace
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 
 from gangplan.findings import FieldPath
@@ -16,30 +15,18 @@ from gangplan.model.backend import BACKEND_BY_HOLDER
 from gangplan.objects import Body
 from gangplan.rules.model import NOTE
 from gangplan.rules.security import HOST_ACCESS, POD_SECURITY
-from gangplan.validate.apiserver.pod_security import find_pod_security_violations
+from gangplan.validate.apiserver.pod_security import (
+    find_pod_security_level_of_namespace,
+    find_pod_security_violations,
+)
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
-ENFORCED = "pod-security.kubernetes.io/enforce"
-LEVEL_VERSION = f"{ENFORCED}-version"
 # An annotation of namespaces whose level the cluster's file states.
 STATED = "gangplan.dev/pod-security-until"
 # How many violations one finding names.
 MOST = 5
 Said = tuple[FieldPath, str]
-_MINOR = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
-
-
-def find_pod_security_level_of_namespace(labels: dict[str, str], server: int) -> tuple[str, int]:
-    """Return level and minor that a namespace with these labels enforces.
-
-    `server` is the minor of the server (34 for 1.34). As in admission, an unknown level means restricted, and
-    an unknown version the newest.
-    """
-    level = labels.get(ENFORCED, "privileged")
-    version = _MINOR.fullmatch(labels.get(LEVEL_VERSION) or "latest")
-    known = level if level in ("privileged", "baseline", "restricted") else "restricted"
-    return known, min(int(version[1]), server) if version else server
 
 
 def check_pod_security_of_run(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:

@@ -13,9 +13,12 @@ from gangplan.objects import Body
 from gangplan.rules.platform import MONITORING_MOVED
 from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.validate.apiserver.forms import FoundProblems
-from gangplan.validate.apiserver.pod_security import POD_SECURITY_CHECKS
+from gangplan.validate.apiserver.pod_security import (
+    LEVEL_VERSION,
+    POD_SECURITY_CHECKS,
+    find_pod_security_level_of_namespace,
+)
 from gangplan.validate.kueue.queues import QueueIndex
-from gangplan.validate.podsecurity import LEVEL_VERSION, find_pod_security_level_of_namespace
 from gangplan.validate.problems import Problem
 
 # OpenShift's cluster-monitoring-operator: its platform Prometheus scrapes namespaces with this label, the one

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from gangplan.validate.apiserver.pod_security import POD_SECURITY_CHECKS, find_pod_security_violations
-from gangplan.validate.podsecurity import find_pod_security_level_of_namespace
+from gangplan.validate.apiserver.pod_security import (
+    POD_SECURITY_CHECKS,
+    find_pod_security_level_of_namespace,
+    find_pod_security_violations,
+)
 from tests import plain
 from tests.sources import go_module
 

@@ -7,6 +7,7 @@ them with all fixtures of that module.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,6 +29,22 @@ from gangplan.validate.apiserver.pod_security_facts import (
 )
 
 Said = Iterator[tuple[FieldPath, str]]
+# The labels of a namespace that say its level, and as of which version.
+ENFORCED = "pod-security.kubernetes.io/enforce"
+LEVEL_VERSION = f"{ENFORCED}-version"
+_MINOR = re.compile(r"v1\.([0-9]|[1-9][0-9]*)")
+
+
+def find_pod_security_level_of_namespace(labels: dict[str, str], server: int) -> tuple[str, int]:
+    """Return level and minor that a namespace with these labels enforces.
+
+    `server` is the minor of the server (34 for 1.34). As in admission, an unknown level means restricted, and
+    an unknown version the newest.
+    """
+    level = labels.get(ENFORCED, "privileged")
+    version = _MINOR.fullmatch(labels.get(LEVEL_VERSION) or "latest")
+    known = level if level in ("privileged", "baseline", "restricted") else "restricted"
+    return known, min(int(version[1]), server) if version else server
 
 
 @dataclass(frozen=True, slots=True)
