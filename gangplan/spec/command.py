@@ -17,7 +17,7 @@ from gangplan.spec.lookalikes import describe_typesetting, restore_typed_line, r
 # A backslash that continues a line, also if YAML has folded it and the next into one (`train.py \ --lr 1`); what
 # keeps its text whatever is in it (quotes, an escaped character); and a comment before a line break.
 _PIECES = re.compile(
-    r"""(?P<next>(?:\A|(?<!\s)\s+)(?:\\(?:\s+|\Z))+|\\\n\s*)|(?P<kept>'[^']*'|"(?:\\.|[^"\\])*"|\\.)"""
+    r"""(?P<next>(?:\A|(?<!\s)\s+)(?:\\(?:[ ](?!\s)|\n\s*|\Z))+|\\\n\s*)|(?P<kept>'[^']*'|"(?:\\.|[^"\\])*"|\\.)"""
     r"""|(?P<note>(?:(?<=\s)|\A)\#[^\n]*(?=\n))""",
     re.DOTALL,
 )

@@ -32,7 +32,7 @@ def explain_job_field_outside_its_block(
     """
     given, holder = document.value, "template" if model is Sweep else "job"
     stray: dict[str, str] = {}
-    for name in sorted(map(str, given), key=fold_name):
+    for name in map(str, given):
         field = _find_job_field(model, name)
         if field and (field not in stray.values() or name == field):  # a field counts, not its other names
             stray = {known: meant for known, meant in stray.items() if meant != field} | {name: field}
@@ -45,7 +45,8 @@ def explain_job_field_outside_its_block(
         for name, field in shown.items()
     )
     if holder in given or len(block) > _LONGEST:
-        help = f"Move {' and '.join(shown)} into {holder}:."
+        *names, last = shown
+        help = f"Move {' and '.join(filter(None, (', '.join(names), last)))} into {holder}:."
     else:
         help = f"Write {holder}: {{{block}}}."
     what = "the fields" if stray[word] == word else f"'{stray[word]}' and the other fields"

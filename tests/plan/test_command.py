@@ -81,6 +81,7 @@ def final(root: Path, image: str, command: str, more: str = "") -> str:
         ("pytorch", ">-\n  python a.py \\\n  --lr 1e-4 \\\n  --x \\", "", "torchrun a.py --lr 1e-4 --x"),
         ("pytorch", "|\n  python a.py \\\n    --lr 1e-4", "", "torchrun a.py --lr 1e-4"),
         ("pytorch", "python a.py x\\ y \"c \\ d\" 'e \\ f' \\\\ g", "", r"torchrun a.py x y c \ d e \ f \ g"),
+        ("pytorch", "python a.py --by \\  --x", "", "torchrun a.py --by   --x"),
     ],
 )  # fmt: skip
 def test_the_final_command_is_as_expected(

@@ -252,7 +252,7 @@ MOVED = '{image: openmpi, command: [python, a.py, "--lr=${{ parameters.lr }}"]'
             "Sweep",
             f"{JOB}description: {'x' * 400}\nenv: {{A: {'x' * 300}}}\n",
             "belong",
-            "Move image and command and env into template:.",
+            "Move image, command and env into template:.",
         ),
         (
             "Sweep",
