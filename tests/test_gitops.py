@@ -149,6 +149,45 @@ def test_projects_restrict_names_where_argo_cd_can(argocd: str, name: str, tmp_p
     assert names[POLICY_KIND] == names[BINDING_KIND] == name
 
 
+@pytest.mark.parametrize(
+    ("versions", "flags", "argocd", "flux"),
+    [
+        ("", [], True, True),
+        ('argocd: "3.5.1", flux: "2.9.0", ', [], True, True),
+        ('argocd: "3.5.1", ', [], True, False),
+        ('flux: "2.9.0", ', [], False, True),
+        ('flux: "2.9.0", ', ["--cluster", "lab"], True, True),
+    ],
+)
+def test_a_cluster_has_files_of_the_engines_that_sync_it(
+    versions: str, flags: list[str], argocd: bool, flux: bool, tmp_path: Path
+) -> None:
+    """The other cluster states no engine; a cluster that the command names always has files."""
+    root = workspaces.stock(tmp_path / "jobs")
+    cluster = workspaces.CLUSTER
+    stated = cluster.replace("versions: {", f"versions: {{{versions}")
+    workspaces.write(root, {"overlays/lab/cluster.yaml": stated, "overlays/other/cluster.yaml": cluster})
+    workspaces.render(root)
+    for engine, has_it in (("argocd", argocd), ("flux", flux)):
+        written = tmp_path / engine
+        url = "https://git.example.com/ml/jobs.git"
+        outcome = workspaces.gangplan("gitops", engine, "-C", root, "--repo", url, "-o", written, *flags)
+        assert outcome.code == 0, outcome.err
+        assert (written / "lab.yaml").is_file() is has_it
+        assert (written / "other.yaml").is_file() is (not flags)
+
+
+@pytest.mark.parametrize(("engine", "other"), [("argocd", 'flux: "2.9.0"'), ("flux", 'argocd: "3.5.1"')])
+def test_an_engine_that_syncs_no_cluster_is_an_error(engine: str, other: str, tmp_path: Path) -> None:
+    root = workspaces.stock(tmp_path / "jobs")
+    cluster = workspaces.CLUSTER.replace("versions: {", f"versions: {{{other}, ")
+    workspaces.write(root, {"overlays/lab/cluster.yaml": cluster})
+    workspaces.render(root)
+    outcome = workspaces.gangplan("gitops", engine, "-C", root, "--repo", "https://git.example.com/a.git")
+    assert outcome.code == 2
+    assert f"no cluster is synced by {engine}" in outcome.err
+
+
 def write_with_argocd(tmp_path: Path, argocd: str) -> Path:
     """Write and render a workspace whose cluster states this version of Argo CD, or none."""
     root = workspaces.stock(tmp_path / "jobs")

@@ -195,7 +195,9 @@ def _check_removed_queues(
                 "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
             )
             help = (
-                "Write state: stopped in their specs." if _is_drained(body) else _describe_queue_draining(key)
+                "Write state: stopped in their specs."
+                if _is_drained(body)
+                else _describe_queue_draining(key, old)
             )
             yield TransitionStep(key, Problem((), message, help, QUEUE_REMOVED))
 
@@ -205,12 +207,17 @@ def _is_drained(queue: Body) -> bool:
     return bool(_read_nested_field(queue, ("spec", "stopPolicy")) == "HoldAndDrain")
 
 
-def _describe_queue_draining(key: ObjectKey) -> str:
+def _describe_queue_draining(key: ObjectKey, bodies: Mapping[ObjectKey, Body]) -> str:
     """Return how to drain a queue before it is removed.
 
-    A flavor has no stopPolicy, so the patch is for its queues.
+    A flavor has no stopPolicy, so the patch is for its queues: a target's name is a regular expression.
     """
-    kind, name = ("ClusterQueue", "QUEUE") if key[0] == "ResourceFlavor" else (key[0], key[2])
+    kind, name = key[0], key[2]
+    if kind == "ResourceFlavor":
+        kind = "ClusterQueue"
+        name = "|".join(
+            sorted(one[2] for one in bodies if one[0] == kind and key in _list_flavors_of_queue(one, bodies))
+        )
     # What begins like JSON must be JSON (kustomize v5.7, PatchTransformer.go, jsonPatchFromBytes).
     change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "HoldAndDrain"}]'
     # Teams may call their LocalQueues alike: without a namespace, the patch drains those of all.
@@ -235,9 +242,37 @@ def _map_applied_runs_to_queues(bodies: Mapping[ObjectKey, Body]) -> dict[Object
             "",
             str(_read_nested_field(bodies.get(local), ("spec", "clusterQueue")) or ""),
         )
-        groups = _read_nested_field(bodies.get(target), ("spec", "resourceGroups")) or ()
+        runtime = bodies.get((RUNTIME_KIND, key[1], _read_runtime_name(body)))
+        pods = _list_node_selectors([body, runtime]) or [{}]
         flavors = {
-            ("ResourceFlavor", "", str(flavor["name"])) for group in groups for flavor in group["flavors"]
+            flavor
+            for flavor in _list_flavors_of_queue(target, bodies)
+            if any(_may_run_on_flavor(selector, bodies.get(flavor)) for selector in pods)
         }
         found[key] = {local, target, *flavors}
     return found
+
+
+def _list_flavors_of_queue(queue: ObjectKey, bodies: Mapping[ObjectKey, Body]) -> set[ObjectKey]:
+    groups = _read_nested_field(bodies.get(queue), ("spec", "resourceGroups")) or ()
+    return {("ResourceFlavor", "", str(flavor["name"])) for group in groups for flavor in group["flavors"]}
+
+
+def _read_runtime_name(run: Body) -> str:
+    return str(_read_nested_field(run, ("spec", "runtimeRef", "name")) or "")
+
+
+def _list_node_selectors(value: Any) -> list[dict[str, Any]]:
+    """Return the selectors of all pod templates in objects; an empty one for a template without any."""
+    if isinstance(value, list):
+        return [found for item in value for found in _list_node_selectors(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [value.get("nodeSelector") or {}] if "containers" in value else []
+    return own + [found for item in value.values() for found in _list_node_selectors(item)]
+
+
+def _may_run_on_flavor(selector: Mapping[str, Any], flavor: Body | None) -> bool:
+    """Return whether pods with this selector may get quota of a flavor: no label of it says otherwise."""
+    labels = _read_nested_field(flavor, ("spec", "nodeLabels")) or {}
+    return all(labels.get(name, value) == value for name, value in selector.items())

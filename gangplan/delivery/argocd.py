@@ -24,6 +24,7 @@ def _build_argocd_delivery_files(given: EngineInput) -> Mapping[str, str]:
     from gangplan.delivery.clusters import (
         build_repository_source,
         list_deliverable_cluster_parts,
+        list_synced_clusters,
         require_workspace_for_delivery,
     )
     from gangplan.gitops.argocd import ArgoOptions, build_argocd_objects
@@ -33,7 +34,7 @@ def _build_argocd_delivery_files(given: EngineInput) -> Mapping[str, str]:
     workspace, source = require_workspace_for_delivery(given), build_repository_source(given)
     options = ArgoOptions(given["retries"], tuple(given["notify"].items()), bool(given["plugin"]))
     files = {}
-    for name in given.clusters:
+    for name in list_synced_clusters(given, "argocd"):
         cluster = _build_argocd_cluster(workspace, name, given["destination"].get(name, ""))
         files[f"{name}.yaml"] = dump_all(
             build_argocd_objects(cluster, source, list_deliverable_cluster_parts(given, name), options)

@@ -23,6 +23,27 @@ def require_workspace_for_delivery(given: EngineInput) -> Workspace:
     return given.workspace
 
 
+def list_synced_clusters(given: EngineInput, engine: str) -> tuple[str, ...]:
+    """Return the clusters that an engine syncs.
+
+    A cluster that states the version of another sync engine alone is left out, unless the command names it.
+    Raises UserError if no cluster is left.
+    """
+    clusters = require_workspace_for_delivery(given).clusters
+    if given.request.clusters:
+        return given.clusters
+    found = tuple(name for name in given.clusters if _is_synced_by(engine, clusters[name].spec))
+    if given.clusters and not found:
+        help = f"State versions: {{{engine}: VERSION}} in a cluster's file, or name clusters with --cluster."
+        raise UserError(f"no cluster is synced by {engine}: all state another engine's version", help)
+    return found
+
+
+def _is_synced_by(engine: str, spec: Cluster) -> bool:
+    stated = {"argocd": spec.versions.argocd, "flux": spec.versions.flux}
+    return bool(stated[engine]) or not any(stated.values())
+
+
 def build_repository_source(given: EngineInput) -> RepositorySource:
     """Return where the engine finds the workspace."""
     return RepositorySource(given["repo"], given["revision"], given["namespace"], given["prefix"])

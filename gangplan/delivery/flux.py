@@ -24,13 +24,14 @@ def _build_flux_delivery_files(given: EngineInput) -> Mapping[str, str]:
         build_repository_source,
         list_controllers,
         list_deliverable_cluster_parts,
+        list_synced_clusters,
         require_workspace_for_delivery,
     )
     from gangplan.gitops.flux import build_flux_objects
     from gangplan.objects import dump_all
 
     files, source = {}, build_repository_source(given)
-    for name in given.clusters:
+    for name in list_synced_clusters(given, "flux"):
         spec, parts = (
             require_workspace_for_delivery(given).clusters[name].spec,
             list_deliverable_cluster_parts(given, name),

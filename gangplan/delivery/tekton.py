@@ -44,10 +44,10 @@ def _build_tekton_delivery_files(given: EngineInput) -> Mapping[str, str]:
 
 def _list_sync_objects_awaited_by_tekton(given: EngineInput) -> Iterator[str]:
     """Yield the objects of the sync engine that a pipeline waits for."""
-    from gangplan.delivery.clusters import require_workspace_for_delivery
+    from gangplan.delivery.clusters import list_synced_clusters, require_workspace_for_delivery
     from gangplan.gitops.flux import kustomizations_of
 
-    for cluster in given.clusters:
+    for cluster in list_synced_clusters(given, given["wait"]):
         teams = require_workspace_for_delivery(given).clusters[cluster].spec.teams
         if given["wait"] == "argocd":
             parts = ["platform", "tenants", *(f"runs-{team}" for team in teams)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -30,6 +31,9 @@ from gangplan.tools.kustomize import KustomizeEngine, OverlayError, require_engi
 
 # A build is cheapest with 120 to 240 objects: below, start-up dominates; above, kustomize is quadratic.
 SHARD = 200
+
+# How kustomize 5 names a field in which it looks for names of other objects, and of which the form is wrong.
+_NAME_REFERENCE = r"updating name reference in '([^']+)/name' field of '(\w+)\."
 
 
 class PatchError(UserError):
@@ -168,17 +172,21 @@ class OverlayBuilder:
         return _parse_kustomize_build_output(self._engine, text, bodies)
 
     def _refused(self, cause: str) -> PatchError:
-        """Return kustomize's complaint, at the patch whose path it names."""
+        """Return kustomize's complaint, at the patch whose path or field it names."""
+        help = "Check the patch's paths against a file in rendered/."
+        named = re.search(_NAME_REFERENCE, cause)
+        if named:
+            cause = f"{named[1]} of a {named[2]}: {cause.rpartition(': ')[2]}"
+            help = f"Write {named[1]} as the schema of {named[2]} says, with each name as {{name: NAME}}."
         where = next(
             (
                 patch.where_of(path)
                 for patch in self.component.patches
                 for path in patch.paths
-                if f"'{path}'" in cause
+                if f"'{path}'" in cause or (named and named[1].split("/")[0] in path.split("/"))
             ),
             Location(self.component.file, 1, 1),
         )
-        help = "Check the patch's paths against a file in rendered/."
         return PatchError(f"a patch cannot be applied: {cause}", help, where)
 
     def _write(self, folder: Path, bodies: list[Body]) -> None:

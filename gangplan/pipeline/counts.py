@@ -179,7 +179,9 @@ def _describe_held_objects(held: Mapping[str, int], team: str) -> str:
         others = count - held["by MPI"]
         words = f"{count} are needed for what Git has of {team}: {held['by MPI']} for runs by MPI, one each"
         return words + (f", and {others} more" if others else "")
-    words = f"Git has {count} runs of {team} for it: active ones, records and archived ones"
+    words = (
+        f"Git has {count} run{'s' * (count != 1)} of {team} for it: active ones, records and archived ones"
+    )
     return words + (f", and {held['dated']} that schedules keep" if "dated" in held else "")
 
 

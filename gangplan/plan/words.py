@@ -26,6 +26,7 @@ from gangplan.rules.commands import (
     COMMAND_TOO_LONG,
     COMMAND_VARIABLE,
 )
+from gangplan.rules.model import Severity
 
 # Linux refuses one argument above 128 KiB including its final zero byte (MAX_ARG_STRLEN,
 # include/uapi/linux/binfmts.h, v2.6.23 to v6.x), and all arguments and variables together above a quarter of
@@ -56,6 +57,7 @@ _ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
 _TOKENS = frozenset(
     {"pad", "unk", "mask", "eos", "bos", "sep", "cls", "image", "video", "audio", "stdin", "think"}
 )
+_LONG_OPTION = re.compile(r"--[A-Za-z][\w.-]*[ \t]+\S")
 _PARAMETER_SERVER = re.compile(r"--(?:(?:ps|worker)[_-]hosts=|job[_-]name=ps(?:=|$))")
 _BUILTINS = frozenset(
     {
@@ -98,6 +100,45 @@ def check_command_words(job: Job, is_sound: SoundnessCheck | None = None) -> Ite
         yield from _find_unexpanded_command_variable(job, index, word, is_sound)
         yield from _find_unfilled_command_placeholder(index, word)
         yield from _find_parameter_server_option(job, index, word)
+    yield from _find_unsplit_options(job, code, is_sound)
+
+
+def _find_unsplit_options(job: Job, code: set[int], is_sound: SoundnessCheck | None) -> Iterator[Problem]:
+    """Yield a problem of the first option that is one word with its value; the help splits all of them."""
+    words = job.command
+    split = {
+        index: parts
+        for index, word in enumerate(words)
+        if index
+        and index not in code
+        and not _takes_next_word(words[index - 1])
+        and (parts := _split_option(word))
+    }
+    if not split:
+        return
+    first = min(split)
+    right = tuple(part for index, word in enumerate(words) for part in split.get(index, (word,)))
+    message = f"'{_shorten_word(words[first])}' is one word with spaces: the program gets one argument, not an option and its value"
+    help = propose_sound_command_help(job, right, "Make each word a separate entry.", is_sound)
+    yield Problem(("command", first), message, help, COMMAND_ONE_WORD, level=Severity.WARNING)
+
+
+def _takes_next_word(word: str) -> bool:
+    """Return whether the next word may be the value of this one, whatever it looks like."""
+    return word.startswith("-") and "=" not in word and not _split_option(word)
+
+
+def _split_option(word: str) -> tuple[str, ...]:
+    """Return the words in a long option written with its value; empty for any other word.
+
+    A short option is left alone: most programs read `-n 10` as -n and its value.
+    """
+    if not _LONG_OPTION.match(word):
+        return ()
+    try:
+        return tuple(shlex.split(word))
+    except ValueError:
+        return ()
 
 
 def _find_parameter_server_option(job: Job, index: int, word: str) -> Iterator[Problem]:

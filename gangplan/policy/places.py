@@ -13,7 +13,9 @@ from gangplan.packs.model import FactParam
 from gangplan.policy.choose import ChosenPolicy
 from gangplan.resolve.facts import STATED_FACTS
 from gangplan.source import Document
+from gangplan.spec.waiver_files import WAIVERS
 from gangplan.trace import Cause, Trace, Tracer
+from gangplan.trace.cause import build_trace_from_causes
 from gangplan.trace.context import IN_SPEC
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.workspace import OVERLAYS, SPECS
@@ -41,7 +43,7 @@ def find_policy_violation_place(
     if undone is not None and (found := _find_patch_violating_policy(violation, undone)):
         return found
     paths = [path for path in violation.paths if path not in _IDENTITY]
-    traces = [(path, tracer(violation.index, path)) for path in paths or violation.paths]
+    traces = [(path, _ignore_waivers(tracer, violation.index, path)) for path in paths or violation.paths]
     if undone is not None and undone.finds_before(_key_of(violation)):
         traces = [one for one in traces if not any(map(_is_patch, one[1].causes))] or traces
     role, *field = page.page.blames.split(".") if page else [""]
@@ -56,6 +58,16 @@ def find_policy_violation_place(
     if paths and (found := _find_place_deciding_policy_violation(traces, violation.message)):
         return found
     return _find_policy_parameter_place(violation, page, cluster) or trace.where, path
+
+
+def _ignore_waivers(tracer: Tracer, index: int, path: FieldPath) -> Trace:
+    """Return what decides a field, without the mark that a waiver leaves: no policy is about it."""
+    found = tracer(index, path)
+    kept = [cause for cause in found.causes if not cause.file.startswith(f"{WAIVERS}/")]
+    if len(kept) == len(found.causes):
+        return found
+    whole = tracer(index, ())
+    return build_trace_from_causes(kept, whole.where) if kept else whole
 
 
 def find_undone_operations(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gangplan.model.duration import format_duration
-from gangplan.model.profiles import PLAIN_TIMEOUT_S
+from gangplan.model.profiles import DEFAULT_RETRIES, PLAIN_TIMEOUT_S
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.data_plan import DataPlan
 from gangplan.rules.model import NOTE
@@ -15,6 +15,7 @@ from gangplan.spec.nodes import NodePool
 
 # A run with this priority is not production work.
 GIVES_WAY = "low"
+_WAITS = f"write priority: {GIVES_WAY} if the run can wait"
 
 
 def check_job_on_spot_pool(context: JobResolution, pool: NodePool, retries: int, priority: str) -> None:
@@ -31,13 +32,27 @@ def check_job_on_spot_pool(context: JobResolution, pool: NodePool, retries: int,
             f"Add checkpoint: {{to: {suggest_team_checkpoint_target(context)}}} and retries: 1 (up to 3).",
         )
     elif context.cluster.spec.environment == "prod" and priority != GIVES_WAY:
+        others = any(one.capacity == "on-demand" for one in context.cluster.spec.node_pools.values())
         context.report(
             SPOT_IN_PROD,
             where,
             f"a run of priority {priority} on spot nodes of production cluster {context.cluster.name}:"
             " it stops whenever the provider reclaims a node",
-            "Remove the line to run on on-demand nodes; or write priority: low if the run can wait.",
+            f"Remove the line to run on on-demand nodes; or {_WAITS}."
+            if others
+            else f"{_WAITS.capitalize()}.",
         )
+
+
+def suggest_spot_nodes(context: JobResolution) -> str:
+    """Return how a run asks for spot nodes, with what it needs there and does not have."""
+    needs = ["placement: {capacity: spot}"]
+    if context.spec.spec.checkpoint is None:
+        needs.append(f"checkpoint: {{to: {suggest_team_checkpoint_target(context)}}}")
+    if not context.choose("retries", DEFAULT_RETRIES):
+        needs.append("retries: 1")
+    fields = " and ".join(filter(None, (", ".join(needs[:-1]), needs[-1])))
+    return f"Write {fields}; the provider may reclaim such nodes at any time."
 
 
 def check_long_job_has_checkpoint(context: JobResolution, data: DataPlan, timeout_s: int) -> None:

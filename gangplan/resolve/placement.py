@@ -218,6 +218,10 @@ def _find_pools_that_fit_worker(
     from gangplan.resolve.largest import suggest_worker_that_fits_pool
 
     otherwise = suggest_worker_that_fits_pool(room, shape, workers, elsewhere)
+    if blamed == "gpus" and "" in fields:  # only spot nodes have such GPUs
+        from gangplan.resolve.losses import suggest_spot_nodes
+
+        otherwise = suggest_spot_nodes(context)
     rule, help = _choose_pool_misfit_rule(blamed, otherwise, pools, shape)
     blamed = blamed if rule is POOL_NO_FIT else "image"
     where = context.where("gpu", "mig") if blamed == "mig" and shape.mig else None

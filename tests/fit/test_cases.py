@@ -35,12 +35,19 @@ def patches(case: dict[str, Any]) -> dict[str, str]:
         for role, index in ROLES.items()
         for one in case.get(role) or ()
     ]
-    if not operations:
+    place = "/metadata/annotations/openshift.io~1node-selector"
+    annotated = [{"op": "add", "path": place, "value": case["project"]}] if "project" in case else []
+    found = [
+        {"target": {"kind": kind}, "patch": yaml.safe_dump(patch)}
+        for kind, patch in (("TrainingRuntime", operations), ("Namespace", annotated))
+        if patch
+    ]
+    if not found:
         return {}
     body = {
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
-        "patches": [{"target": {"kind": "TrainingRuntime"}, "patch": yaml.safe_dump(operations)}],
+        "patches": found,
     }
     return {"overlays/lab/kustomization.yaml": yaml.safe_dump(body)}
 

@@ -290,6 +290,31 @@ def test_the_job_id_becomes_the_name_of_the_run(tmp_path: Path) -> None:
     assert values["env"]["SLURM_JOB_ID"] == {"field": "metadata.labels['gangplan.dev/run']"}
 
 
+@pytest.mark.parametrize(
+    ("words", "asks"),
+    [
+        ("--seed $SLURM_JOB_ID", True),
+        ("--base-seed=${SLURM_JOB_ID}", True),
+        ('--port "$SLURM_JOB_ID"', True),
+        ("--port $((10000 + SLURM_JOB_ID % 5000)) --out $SLURM_JOB_ID", True),
+        ("--seed 1 --out out-$SLURM_JOB_ID", False),
+        ("--seeded-by $SLURM_JOB_ID", False),
+        ("--port $((29500 + 1)) --out $SLURM_JOB_ID", False),
+    ],
+)
+def test_a_job_id_that_is_used_as_a_number_is_asked_about(words: str, asks: bool, tmp_path: Path) -> None:
+    script = f"#!/bin/bash\n#SBATCH -N 2\nsrun ./x {words}\n"
+    found = [one.help for one in read(tmp_path, script, image="openmpi").everything]
+    assert ("Give a number: --set SLURM_JOB_ID=1." in found) is asks
+
+
+def test_the_name_of_the_user_is_asked_about(tmp_path: Path) -> None:
+    """No runtime sets USER in a container."""
+    script = "#!/bin/bash\n#SBATCH -N 2\nsrun ./x --out out/$USER\n"
+    (found,) = read(tmp_path, script, image="openmpi").everything
+    assert found.help == "Give its value: --set USER=VALUE; or set it under env:."
+
+
 def test_containers_give_image_and_claims(tmp_path: Path) -> None:
     text = (
         "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=8\nsrun --container-image=nvcr.io#nvidia/pytorch:24.07-py3 "

@@ -52,6 +52,12 @@ def test_runs_of_equal_names_in_two_namespaces_are_two_users_of_queues() -> None
     assert "LocalQueue q is removed while runs use it (a/a-1)" in found.problem.message
 
 
+def test_the_help_for_a_removed_flavor_names_its_queues() -> None:
+    case = CASES["a flavor whose labels the run asks for"]
+    (found,) = check_transition_between_commits(case["before"], case["after"], NEW)
+    assert "- {target: {kind: ClusterQueue, name: c}, patch: " in found.problem.help
+
+
 def test_an_unchanged_tree_has_no_findings() -> None:
     for case in CASES.values():
         for side in ("before", "after"):

@@ -365,6 +365,20 @@ def test_a_waiver_for_a_team_marks_the_objects_of_the_team(root: Path, builder: 
     assert not any(MARK in labels for labels in labels_of(bodies(root, "/platform/")))
 
 
+@pytest.mark.parametrize("read", ["size() < 2", "all(one, object.metadata.labels[one] == 'x')"])
+def test_a_breach_is_not_placed_at_a_waiver_of_another_policy(read: str, root: Path, builder: str) -> None:
+    """The policy reads all labels, among them the mark of the waiver."""
+    own = POLICY.replace("kueue.x-k8s.io", '""').replace("v1beta1", "v1").replace("workloads", "namespaces")
+    own = own.replace('"true"', f'"object.metadata.labels.{read}"').replace("own-policy", "few-labels")
+    binding = {"policyName": "few-labels", "validationActions": ["Deny"]}
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding"}
+    bound = yaml.safe_dump({**kind, "metadata": {"name": "few-labels"}, "spec": binding})
+    write(root, {"policies/own.yaml": POLICY, "policies/few.yaml": f"{own}---\n{bound}"})
+    waived(root, waiver("own-policy"))
+    (found,) = [one for one in check(root).findings if one.rule == "few-labels"]
+    assert not found.place.startswith("policies/waivers/")
+
+
 def test_a_built_in_rule_marks_nothing(root: Path, builder: str) -> None:
     six(root)
     workspaces.render(root)

@@ -237,7 +237,7 @@ def check_promised_priority_class(laid: ExpandedRun) -> Found:
     for role in laid.present:
         name = role.spec.get("priorityClassName")
         if name and name != f"training-{laid.unit.job.priority}":
-            ending = "" if name in known else f", and gangplan renders no PriorityClass '{name}'"
+            ending = "" if name in known else ", and a cluster without this PriorityClass refuses its pods"
             message = (
                 f"{role.title} would have priority class '{name}'; the plan has"
                 f" 'training-{laid.unit.job.priority}'{ending}"

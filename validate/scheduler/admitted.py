@@ -18,7 +18,12 @@ from gangplan.validate.kueue.solver import find_idle_verdict
 from gangplan.validate.memo import Memo, digest_memo_key
 from gangplan.validate.scheduler.fits import fit_pods
 from gangplan.validate.scheduler.model import Fit
-from gangplan.validate.scheduler.pods import PodShape, bounds_of, list_pod_shapes_to_schedule
+from gangplan.validate.scheduler.pods import (
+    PodShape,
+    add_project_node_selector,
+    bounds_of,
+    list_pod_shapes_to_schedule,
+)
 from gangplan.validate.world import World
 
 
@@ -111,11 +116,14 @@ def _subtract_gated_pods_from_node_fit(fit: Fit, verdict: AdmissionVerdict) -> F
 
 
 def _apply_assigned_flavors_to_pods(world: World, one: PodShape, assigned: Mapping[str, str]) -> PodShape:
-    """Add what the assigned flavors add to pods; with a topology, Kueue itself chooses the nodes."""
+    """Add what the assigned flavors and then the namespace add to pods.
+
+    With a topology, Kueue itself chooses the nodes.
+    """
     spec, placed = dict(one.spec), one.is_placed
     for name in sorted(set(assigned.values())):
         flavor = ((world.find("ResourceFlavor", name) or {}).get("spec")) or {}
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **(flavor.get("nodeLabels") or {})}
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())]
         placed = placed or bool(flavor.get("topologyName"))
-    return replace(one, spec=spec, is_placed=placed)
+    return add_project_node_selector(world, replace(one, spec=spec, is_placed=placed))

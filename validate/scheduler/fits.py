@@ -9,7 +9,11 @@ from gangplan.objects import Body
 from gangplan.validate.kueue.request import build_run_request
 from gangplan.validate.scheduler.model import Fit
 from gangplan.validate.scheduler.node import count_pods_fitting_on_node
-from gangplan.validate.scheduler.pods import PodShape, list_pod_shapes_to_schedule
+from gangplan.validate.scheduler.pods import (
+    PodShape,
+    add_project_node_selector,
+    list_pod_shapes_to_schedule,
+)
 from gangplan.validate.scheduler.reduce import Reducer, list_unjudged_scheduling_constraints
 from gangplan.validate.scheduler.solve import solve_fit_question
 from gangplan.validate.scheduler.words import describe_pods_without_fitting_node
@@ -24,7 +28,8 @@ def fit_run_pods_onto_nodes(world: World, bodies: Sequence[Body]) -> Fit:
     `bodies` are the built objects of one run (TrainJob and TrainingRuntime, a JobSet, or a Job). Kueue is
     ignored: `admitted.py` considers it. Raises `NeverError` if the run's runtime does not exist.
     """
-    return fit_pods(world, list_pod_shapes_to_schedule(world, build_run_request(world, bodies)))
+    pods = list_pod_shapes_to_schedule(world, build_run_request(world, bodies))
+    return fit_pods(world, [add_project_node_selector(world, one) for one in pods])
 
 
 def fit_pods(world: World, pods: Sequence[PodShape]) -> Fit:

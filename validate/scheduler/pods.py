@@ -9,6 +9,7 @@ core, else whole units, rounded up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -24,6 +25,9 @@ TOPOLOGY = (
     "kueue.x-k8s.io/podset-preferred-topology",
     "kueue.x-k8s.io/podset-unconstrained-topology",
 )
+# OpenShift adds these labels to the node selectors of all pods of a namespace, and refuses pods that name
+# other values (plugin OriginPodNodeEnvironment, since 3.0).
+PROJECT_NODE_SELECTOR = "openshift.io/node-selector"
 FUSE = "gke-gcsfuse/"
 FUSE_REQUESTS = {"cpu": "250m", "memory": "256Mi"}
 Port = tuple[str, str, int]  # address, protocol, port
@@ -55,7 +59,8 @@ class PodShape:
 
 
 class _Admission:
-    """The objects by which the API server changes pods: RuntimeClasses, and LimitRanges by namespace."""
+    """The objects by which the API server changes pods: RuntimeClasses, and LimitRanges and annotations by
+    namespace."""
 
     def __init__(self, world: World) -> None:
         self.classes = {one["metadata"]["name"]: one for one in world.of_kind("RuntimeClass")}
@@ -63,6 +68,11 @@ class _Admission:
         for body in world.of_kind("LimitRange"):
             self._bodies.setdefault(body["metadata"].get("namespace", ""), []).append(body)
         self._ranges: dict[str, LimitRanges] = {}
+        self.selectors = {
+            body["metadata"]["name"]: _parse_project_node_selector(stated)
+            for body in world.of_kind("Namespace")
+            if (stated := (body["metadata"].get("annotations") or {}).get(PROJECT_NODE_SELECTOR))
+        }
 
     def ranges(self, namespace: str) -> LimitRanges:
         if namespace not in self._ranges:
@@ -70,10 +80,19 @@ class _Admission:
         return self._ranges[namespace]
 
 
+def _parse_project_node_selector(stated: str) -> dict[str, str]:
+    """Return the labels of `a=b,c=d`, the only form that OpenShift reads."""
+    pairs = (part.partition("=") for part in stated.split(",") if part.strip())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
 def bounds_of(world: World, request: RunRequest) -> Mapping[str, Body]:
-    """Return the LimitRange items for a run, by type: the only effect of the namespace on requests."""
+    """Return all that the namespace of a run adds to its pods: LimitRange items by type, and node labels."""
     namespace = request.job["metadata"].get("namespace", "default") if request.job else ""
-    return world.once(_Admission).ranges(namespace).items
+    admission = world.once(_Admission)
+    selector = admission.selectors.get(namespace)
+    items = admission.ranges(namespace).items
+    return {**items, PROJECT_NODE_SELECTOR: selector} if selector else items
 
 
 def list_pod_shapes_to_schedule(world: World, request: RunRequest) -> list[PodShape]:
@@ -97,6 +116,16 @@ def list_pod_shapes_to_schedule(world: World, request: RunRequest) -> list[PodSh
         for one in request.pod_sets()
         if one.count > 0
     ]
+
+
+def add_project_node_selector(world: World, one: PodShape) -> PodShape:
+    """Return pods with the node labels of their OpenShift project; another value matches no node."""
+    asked = world.once(_Admission).selectors.get(one.namespace)
+    if asked is None:
+        return one
+    own: Mapping[str, str] = one.spec.get("nodeSelector") or {}
+    wrong = {key: f"{own[key]} and {value}" for key, value in asked.items() if own.get(key, value) != value}
+    return replace(one, spec={**one.spec, "nodeSelector": {**own, **asked, **wrong}})
 
 
 def build_plain_pods_for_scheduler(name: str, count: int, pod: Body) -> PodShape:

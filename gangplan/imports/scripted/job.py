@@ -40,10 +40,12 @@ _SETS = re.compile(
 _GIVEN = frozenset(
     set(
         str.split(
-            "MASTER_ADDR MASTER_PORT HOME PATH RANDOM HOSTNAME PWD USER UID PIPESTATUS BASH_SOURCE CUDA_VISIBLE_DEVICES"
+            "MASTER_ADDR MASTER_PORT HOME PATH RANDOM HOSTNAME PWD UID PIPESTATUS BASH_SOURCE CUDA_VISIBLE_DEVICES"
         )
     )
 )
+# Where only a number is read: arithmetic, and options of such names.
+_COUNTED = re.compile(r"\$\(\(.*?\)\)|--?[\w-]*(?:seed|port)[= ]\"?\$\{?\w+", re.IGNORECASE)
 # Hosts that the scheduler lists: a run passes its own to the launcher.
 _HOSTFILE = re.compile(r"--?(?:machine|host)file[ =]\"?\$\{?PBS_NODEFILE\}?\"?")
 _HYDRA = frozenset(
@@ -248,10 +250,7 @@ class ScriptJob:
 
     def _numbers(self, made: AssembledCommand) -> None:
         """Set variables that identify the run: the run's name replaces the job's number."""
-        used = (
-            find_variable_names([made.text, *(text for text, _ in self.env.values())])
-            & variables.JOB_ID_VARIABLES
-        )
+        used = find_variable_names(self._texts(made)) & variables.JOB_ID_VARIABLES
         node = self._place(self.walk.items[self.numbers[-1]])
         for name in sorted(used):
             self.env[name] = ("@field", node)
@@ -304,6 +303,14 @@ class ScriptJob:
         for name in sorted(find_variable_names([_HOSTFILE.sub("", made.text)]) - given):
             help = f"Give its value: --set {name}=VALUE; or set it under env:."
             yield place, f"the command needs {name}, which the script does not set", help
+        found = [one[0] for text in self._texts(made) for one in _COUNTED.finditer(text)]
+        counted = {name for text in found for name in re.findall(r"[A-Z_]+", text)}
+        for name in sorted(counted & variables.JOB_ID_VARIABLES & set(self.env)):
+            message = f"the command needs {name} as a number, but here it is the name of the run"
+            yield place, message, f"Give a number: --set {name}=1."
+
+    def _texts(self, made: AssembledCommand) -> list[str]:
+        return [made.text, *(text for text, _ in self.env.values())]
 
 
 def _list_program_words(launch: ScriptLaunch) -> list[str]:
