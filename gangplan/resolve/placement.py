@@ -218,7 +218,8 @@ def _find_pools_that_fit_worker(
     from gangplan.resolve.largest import suggest_worker_that_fits_pool
 
     otherwise = suggest_worker_that_fits_pool(room, shape, workers, elsewhere)
-    if blamed == "gpus" and "" in fields:  # only spot nodes have such GPUs
+    offers_gpus = any((gpu := one.gpu) and shape.model in (None, gpu.model) for one in room.values())
+    if shape.gpus and "" in fields and not offers_gpus:  # only spot nodes have such GPUs
         from gangplan.resolve.losses import suggest_spot_nodes
 
         otherwise = suggest_spot_nodes(context)
