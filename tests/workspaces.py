@@ -202,6 +202,13 @@ def stock(root: Path, *without: str, **files: str) -> Path:
     return write(root, {name: text for name, text in STOCK.items() if name not in without})
 
 
+def begin(root: Path) -> Path:
+    """Make a workspace as a new user does: team nlp on cluster lab, with the spec quickstart."""
+    outcome = gangplan("init", root, "--team", "nlp", "--cluster", "lab", "-q")
+    assert outcome.code == Exit.CLEAN, outcome.err
+    return root
+
+
 def sample(root: Path, *parts: str) -> Path:
     """Copy the sample workspace (only some of its folders, when named)."""
     for part in parts or SAMPLE_PARTS:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.errors import Exit
-from tests.workspaces import gangplan, write
+from tests.workspaces import begin, gangplan, write
 
 HEAD = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n"
 PATCH = HEAD + "- target: {{kind: ResourceQuota, name: {}}}\n  patch: |-\n    - {}\n"
@@ -27,8 +26,7 @@ NEEDED = {
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a new workspace: two workers of 4 cores and 8 GiB, and a launcher of 1 core and 2 GiB."""
-    assert gangplan("init", tmp_path / "w", "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
-    return tmp_path / "w"
+    return begin(tmp_path / "w")
 
 
 @pytest.mark.parametrize("key", NEEDED)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.errors import Exit
-from tests.workspaces import gangplan, write
+from tests.workspaces import begin, gangplan, write
 
 PATCH = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
@@ -23,8 +22,7 @@ PLACE = "overlays/lab/kustomization.yaml"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a new workspace with a run of two workers that mount a claim of the team."""
-    root = tmp_path / "w"
-    assert gangplan("init", root, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
+    root = begin(tmp_path / "w")
     team, spec = ((root / f"specs/nlp/{name}.yaml").read_text() for name in ("team", "quickstart"))
     claim = "claims: {datasets: {accessModes: [ReadWriteMany], size: 1Ti}}\n"
     mounted = f"{spec}data: {{datasets: /data}}\n"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gangplan.errors import Exit
-from tests.workspaces import gangplan, write
+from tests.workspaces import begin, gangplan, write
 
 PATCH = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
@@ -32,8 +31,7 @@ NEEDED = {
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a new workspace whose team has a claim of 1Ti."""
-    root = tmp_path / "w"
-    assert gangplan("init", root, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
+    root = begin(tmp_path / "w")
     text = (root / "specs/nlp/team.yaml").read_text()
     claim = "claims: {datasets: {accessModes: [ReadWriteMany], size: 1Ti}}\n"
     return write(root, {"specs/nlp/team.yaml": text + claim})

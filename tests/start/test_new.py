@@ -24,7 +24,7 @@ from gangplan.starter.values import build_new_file_values, format_flow_yaml, has
 from tests import plain
 from tests.start.terminal import Terminal
 from tests.test_start import imported
-from tests.workspaces import CATALOG, CLUSTER, SPEC, gangplan, tree, write
+from tests.workspaces import CATALOG, CLUSTER, SPEC, begin, gangplan, tree, write
 
 # Fields that follow from the place of the file, and those that begin every file of a format.
 GIVEN = {"apiVersion", "kind", "name", "team"}
@@ -165,7 +165,7 @@ def test_numbers_stay_texts_where_texts_are_meant(root: Path) -> None:
 
 
 def test_a_new_file_names_its_schema_for_editors(tmp_path: Path) -> None:
-    assert gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
+    begin(tmp_path)
     outcome = gangplan(*JOB, "-C", tmp_path, "-q")
     assert (outcome.code, outcome.out, outcome.err) == (Exit.CLEAN, "", "")
     first = (tmp_path / "specs/nlp/tune.yaml").read_text().splitlines()[0]
@@ -348,7 +348,7 @@ def test_an_unusable_image_is_refused_or_warned_about(root: Path) -> None:
 @pytest.mark.parametrize("kind", ["team", "cluster", "waiver", "job"])
 def test_a_workspace_of_init_takes_further_files(kind: str, tmp_path: Path) -> None:
     """Its files begin with the path of their schema, which is not a file that a spec names."""
-    assert gangplan("init", tmp_path, "--team", "nlp", "--cluster", "lab", "-q").code == Exit.CLEAN
+    begin(tmp_path)
     assert gangplan("new", "image", "jax", *IMAGE[3:], "-C", tmp_path).code == Exit.CLEAN
     given = {
         "team": ("new", "team", "vision", "--contact", "vision@example.com"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
-from tests.workspaces import REPOSITORY, gangplan
+from tests.workspaces import REPOSITORY, begin, gangplan
 
 PAGE = REPOSITORY / "docs/first-ten-minutes.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -43,7 +43,7 @@ def test_a_page_works_in_an_empty_folder(
 def test_the_how_to_page_works_in_a_new_workspace(
     is_updating: bool, builder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert gangplan("init", tmp_path / "jobs", "--team", "nlp", "--cluster", "lab").code == Exit.CLEAN
+    begin(tmp_path / "jobs")
     monkeypatch.chdir(tmp_path / "jobs")
     does_what_it_shows(HOW_TO, is_updating, builder, monkeypatch)
 
