@@ -92,7 +92,10 @@ def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:
     if not is_there:
         return "Put the sweep back with state: stopped, and remove it in a later change."
     trials = [one.key[2].split("-")[-2] for one in changes]
-    return f"To end them, put their values back and write stopped: [{', '.join(trials)}]."
+    names = ", ".join(trials)
+    return (
+        f"To end them, put their values back and write stopped: [{names}]; removed: comes in a later change."
+    )
 
 
 def read_sweep_label(body: Body) -> str:

@@ -17,6 +17,7 @@ from gangplan.commands.outfile import resolve_output_file_flag
 from gangplan.commands.simulate import build_queued_runs_for_simulation
 from gangplan.errors import Exit, UserError
 from gangplan.findings import sort_findings
+from gangplan.generators.schedules import unwrap_scheduled_run
 from gangplan.kueue.model import KueueWorkload
 from gangplan.model.bill import CostItem, build_cost_item
 from gangplan.model.duration import format_duration
@@ -118,9 +119,8 @@ class _Queue:
         job = run.unit.job
         title = f"{job.team}/{job.name}"
         lasts = simulated_duration_of(self.lines, title, job.timeout_s)
-        own = read_workload(
-            world, list(load_objects(text)), title, duration=lasts, arrival=_LATER_S, team=job.team
-        )
+        bodies = unwrap_scheduled_run(load_objects(text))
+        own = read_workload(world, bodies, title, duration=lasts, arrival=_LATER_S, team=job.team)
         if own is None or own.is_hopeless:
             return None
         runs = [*(one for one in others if one.name != title), own]
@@ -143,19 +143,22 @@ def _list_pool_offers_for_elsewhere_flag(
     runs = [run for run in as_is.runs if run.unit.job.source == file.file]
     now = {(run.cluster, run.unit.job.worker_pool.name) for run in runs}
     offers = [
-        _build_pool_offer_for_elsewhere_flag(place, result, queue, (place.cluster, place.pool) in now)
+        _build_pool_offer_for_elsewhere_flag(
+            place, file.file, result, queue, (place.cluster, place.pool) in now
+        )
         for place, result in try_spec_on_other_pools(request, workspace, file, runs)
     ]
     return sorted(offers, key=_build_cost_offer_sort_key)
 
 
 def _build_pool_offer_for_elsewhere_flag(
-    place: ClusterPool, result: Result, queue: _Queue, is_now: bool
+    place: ClusterPool, file: str, result: Result, queue: _Queue, is_now: bool
 ) -> Offer:
     errors = [one.message for one in result.findings if one.is_error]
-    if errors or not result.runs:
+    # Jobs that come after this one are looked at, too.
+    run = next((one for one in result.runs if one.unit.job.source == file), None)
+    if errors or run is None:
         return Offer(place, None, None, errors[0] if errors else "it has no run there", is_now)
-    (run,) = result.runs
     job = run.unit.job
     title = f"{job.team}/{job.name}"
     stated = find_job_line(queue.lines, title) is not None

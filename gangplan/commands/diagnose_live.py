@@ -13,6 +13,7 @@ from gangplan.diagnose.evidence import Evidence, SavedObject
 from gangplan.diagnose.read import scan_received_log_for_signs
 from gangplan.diagnose.things import find_run_part_of_saved_pod
 from gangplan.errors import ToolError
+from gangplan.live.logs import find_last_scheduled_run
 from gangplan.live.whole import list_rights_to_inspect_run, read_live_run_objects, read_pod_log_ends
 from gangplan.model.support import KUEUE_LINES
 from gangplan.resolve.platform import resolve_platform_of_cluster_file
@@ -36,11 +37,15 @@ def fetch_evidence_for_diagnose_command(
     platform = resolve_platform_of_cluster_file(cluster)
     made = platform.backends
     access = connect_with_flags(cluster, asked, "diagnose", list_rights_to_inspect_run(namespace, made))
+    if run.held is not None and run.held.by == "schedule":
+        run = find_last_scheduled_run(access, namespace, run)
     line = KUEUE_LINES.get(platform.kueue.line) if platform.kueue else None
     bodies = read_live_run_objects(access, namespace, run.name, line.api_version if line else "", made)
     if not bodies:
+        waits = ", ".join(run.held.waits) if run.held else ""
+        why = f": it is created when {waits} has completed" if waits else ""
         raise ToolError(
-            f"cluster {run.cluster} has no run {run.name} in {namespace}",
+            f"cluster {run.cluster} has no run {run.name} in {namespace}{why}",
             f"gangplan status --cluster {run.cluster} --team {run.team} shows its runs.",
         )
     pods = [body for body in bodies if body["kind"] == "Pod"]

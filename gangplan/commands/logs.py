@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from gangplan.commands.absent import build_missing_team_error
@@ -86,10 +89,14 @@ def find_run_named_by_argument(workspace: Workspace, request: Request, name: str
         if not found:
             raise UserError(f"{spec} has no active run in rendered/", "Run gangplan render, or name a run.")
     else:
-        found = [one for one in every if one.name == name]
+        found = [one for one in every if one.name == name] or _find_schedules_of_dated_run(every, name)
+    where = sorted({one.cluster for one in found})
+    if len(where) > 1:
+        message = f"'{name}' runs on several clusters: {', '.join(where)}"
+        raise UserError(message, "Name one with --cluster NAME.")
     if len(found) > 1:
-        where = ", ".join(one.cluster for one in found)
-        raise UserError(f"'{name}' runs on several clusters: {where}", "Name one with --cluster NAME.")
+        names = ", ".join(one.name for one in found[:3]) + (", ..." if len(found) > 3 else "")
+        raise UserError(f"'{name}' has {len(found)} runs on cluster {where[0]}: {names}", "Name one of them.")
     if found:
         return found[0]
     if len(request.clusters) == 1 and len(request.teams) == 1:
@@ -99,6 +106,17 @@ def find_run_named_by_argument(workspace: Workspace, request: Request, name: str
         suggest_nearest(name, sorted({one.name for one in every}))
         or "A run that Git no longer has needs --cluster NAME and --team NAME.",
     )
+
+
+def _find_schedules_of_dated_run(every: Iterable[RunInGit], name: str) -> list[RunInGit]:
+    """Return the run with a name that ends in its start time, once for each cluster whose schedule may have
+    started it."""
+    job = re.sub(r"-\d{8}-\d{4}\Z", "", name)
+    return [
+        replace(one, name=name, held=None)
+        for one in every
+        if one.held is not None and one.held.by == "schedule" and one.job == job != name
+    ]
 
 
 def _find_spec_path_of_argument(root: Path, name: str) -> str | None:

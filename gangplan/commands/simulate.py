@@ -154,13 +154,10 @@ def build_queued_runs_for_simulation(
 
 
 def _load_run_objects_for_simulate_command(result: Result, run: worker.PlannedRun) -> list[Body]:
-    """Return the objects of a run."""
-    bodies = list(load_objects(result.texts[run.path]))
-    if run.unit.job.after is None:
-        return bodies
-    from gangplan.generators.schedules import unwrap_scheduled_run  # Git has a template of it
+    """Return the objects of a run, also of one that a schedule or an earlier run creates from a template."""
+    from gangplan.generators.schedules import unwrap_scheduled_run
 
-    return unwrap_scheduled_run(bodies)
+    return unwrap_scheduled_run(load_objects(result.texts[run.path]))
 
 
 def _compute_arrival_delays(planned: Mapping[str, worker.PlannedRun], durations: Lines) -> dict[str, float]:

@@ -140,13 +140,16 @@ def build_renamed_finding(
             + (f"; {why}" if why else ""),
             "Raise run: in the spec to run with today's platform.",
         )
+    when = "when the jobs before it are complete" if job.after else "when this is synced"
+    keep = "template: {keep: true}" if job.trial else "keep: true"
     message = (
         f"the spec did not change, but its run on {cluster} did ({old} is now {name}): "
-        f"it trains again when this is synced, {describe_max_use(job)}{f'; {why}' if why else ''}"
+        f"it trains again {when}, {describe_max_use(job)}{' for each trial' if job.trial else ''}"
+        f"{f'; {why}' if why else ''}"
     )
     help = (
         "To keep runs as they were rendered: --keep-runs, for render and for the checks;"
-        " to keep this one alone, write keep: true in its spec. The catalog lists an image that they keep"
+        f" to keep this one alone, write {keep} in its spec. The catalog lists an image that they keep"
         " under earlier:."
     )
     return Finding(RUN_RENAMED, where, message, help, clue=Clue(kind="run", given=(cluster, name)))

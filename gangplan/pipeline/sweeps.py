@@ -215,6 +215,7 @@ def _check_removed_sweep_trials(
     """Report runs in `rendered/` of trials that the sweep no longer has, and that were not ended."""
     assert sweep.document is not None
     mine = re.compile(rf"{re.escape(sweep.name)}-[a-z2-7]{{8}}")
+    listed = sweep.sweep.removed if sweep.sweep else ()
     for cluster in sorted(clusters):
         folder = f"{cluster}/runs/{sweep.team}"
         for job in worker.earlier.jobs(folder):
@@ -229,5 +230,6 @@ def _check_removed_sweep_trials(
                 message = (
                     f"trial {trial} is no longer in the sweep, and {run} on {cluster} goes on unseen by Git"
                 )
-                help = f"To end it, put its values back and write stopped: [{trial}]."
+                back = "take it out of removed:" if trial in listed else "put its values back"
+                help = f"To end it, {back} and write stopped: [{trial}]."
                 yield Finding(TRIAL_REMOVED, where, message, help, clusters=(cluster,))

@@ -29,7 +29,7 @@ def format_planned_edit(run: PlannedRun) -> str:
         return "none: the run that is rendered stays as it is"
     price = describe_max_use(job)
     if run.is_retrained:
-        return f"retrained, because the platform changed, {price}; keep: true in the spec or --keep-runs keeps it"
+        return f"retrained, because the platform changed, {price}; keep: true {'below template:' if job.trial else 'in the spec'} or --keep-runs keeps it"
     old = [name for name in run.there if name not in job.retired]
     if old:
         return f"new run, {price}; {', '.join(old)} goes on until it is stopped (retired: in the spec)"
@@ -40,6 +40,8 @@ def describe_over_run(job: Job) -> str:
     """Return what happens to the run of a job that is archived or stopped."""
     if job.is_archived:
         return "archived, so nothing is applied; a run that is there goes on"
+    if job.is_dated:
+        return "stopped, so the schedule is suspended; a run that trains goes on to its end"
     return "stopped, so a run that is there ends; its record stays in rendered/"
 
 

@@ -127,7 +127,12 @@ def _compute_longest_followed_run(
 def _check_gap_between_followed_runs(
     context: JobResolution, job: Job, schedule: RunSchedule, before: int
 ) -> None:
-    """Check that the runs of one start, one after the other, end before the next start."""
+    """Check that the runs of one start, one after the other, end before the next start.
+
+    `before` is 0 if no job before it could be resolved, which is reported there.
+    """
+    if not before:
+        return
     try:
         found = find_shortest_cron_start_gap(schedule.cron, schedule.time_zone)
     except (KeyError, NoZonesError):

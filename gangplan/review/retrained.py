@@ -30,6 +30,7 @@ from gangplan.review.sides import Sides
 from gangplan.review.totals import Total, sum_active_runs_of_side
 from gangplan.tools.revisions import Revision
 from gangplan.validate.problems import format_path
+from gangplan.validate.sweep_runs import SWEEP_NAME_LABEL
 from gangplan.workspace import CATALOG, OVERLAYS, RENDERED, SPECS, Workspace
 
 _DIGEST = re.compile(rf'^    {re.escape(IMAGE_DIGEST)}: "?(sha256:[0-9a-f]+)"?$', re.MULTILINE)
@@ -232,7 +233,8 @@ class Keeping:
 
     def list_steps(self, run: RetrainedRun) -> tuple[str, ...]:
         """Return the steps that keep one run, in their order."""
-        return (*self.list_needs(run), "write keep: true in the spec", "gangplan render")
+        keep = "template: {keep: true}" if SWEEP_NAME_LABEL in run.earlier.text else "keep: true"
+        return (*self.list_needs(run), f"write {keep} in the spec", "gangplan render")
 
     def describe_all(self, runs: Sequence[RetrainedRun]) -> str:
         """Return the steps that keep all runs, in their order."""

@@ -51,7 +51,7 @@ def find_losing_trials_in_results_file(
         return frozenset(), findings
     file = resolve_spec_file(spec, asked.file)
     try:
-        text = data[asked.file].decode()
+        text = data[asked.file].decode("utf-8-sig")
     except UnicodeDecodeError:
         return frozenset(), [_report_results_error(file, 1, "the file is not UTF-8", "Save it as UTF-8.")]
     known = {format_trial_name(one) for one in list_sweep_trial_settings(sweep, document)}

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from gangplan.errors import Exit
+from tests import workspaces
 from tests.live.server import Server, refusal
 from tests.live.test_runs import (
     EVENTS,
@@ -21,6 +22,8 @@ from tests.live.test_runs import (
     trainjob,
     workload,
 )
+from tests.schedules import worlds
+from tests.workspaces import SPEC
 
 __all__ = ["root", "server"]
 OOM = {"name": "node", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
@@ -71,6 +74,24 @@ def test_events_of_other_runs_do_not_count(root: Path, server: Server) -> None:
     ]
     outcome = ask(root, server, "diagnose", "--server", "--run", name)
     assert (outcome.code, "nothing wrong" in outcome.out) == (Exit.CLEAN, True), outcome.out
+
+
+def test_a_spec_with_a_schedule_means_its_last_run(tmp_path: Path, server: Server) -> None:
+    root = tmp_path / "workspace"
+    chain = {"specs/nlp/late.yaml": SPEC + "after: [filings]\n", "specs/nlp/nightly.yaml": worlds.SPEC}
+    worlds.stock(root, SPEC, **chain)
+    workspaces.render(root)
+    dated = trainjob("nightly-20260112-0300")
+    server.answers[JOBS] = [dated]
+    server.answers[f"{JOBS}/nightly-20260112-0300"] = dated
+    for name in ("specs/nlp/nightly.yaml", "nightly-20260112-0300"):
+        outcome = ask(root, server, "diagnose", "--server", "--run", name)
+        assert outcome.code == Exit.CLEAN, outcome.err
+        assert "nightly-20260112-0300" in outcome.out
+    outcome = ask(root, server, "diagnose", "--server", "--run", "specs/nlp/late.yaml")
+    assert outcome.code == Exit.ENVIRONMENT
+    (early,) = (root / "rendered/lab/runs/nlp").glob("filings-*.yaml")
+    assert f"it is created when {early.stem} has completed" in outcome.err
 
 
 def test_missing_runs_and_rights_are_reported(root: Path, server: Server) -> None:

@@ -241,6 +241,26 @@ def test_a_spec_with_a_schedule_means_its_last_run(tmp_path: Path, server: Serve
     assert labels(outcome) == ["launcher"]
     assert any("nightly-20260113-0300" in str(one) for one in server.asked if one[1] == PODS)
     assert "nightly-20260113-0300, the last run of schedule nightly" in outcome.err
+    talking(server, "", pod("nightly-20260112-0300", "launcher", 0))
+    outcome = ask(root, server, "logs", "nightly-20260112-0300")  # a name that `status` shows
+    assert labels(outcome) == ["launcher"]
+    outcome = ask(root, server, "logs", "filings-20260112-0300")
+    assert outcome.code == Exit.INPUT
+    assert "rendered/ has no run 'filings-20260112-0300'" in outcome.err
+
+
+def test_the_spec_of_a_sweep_names_no_single_run(root: Path, server: Server) -> None:
+    spec = SPEC.replace("train.py]", "train.py, '${{ parameters.lr }}']").splitlines()[2:]
+    head = (
+        "apiVersion: gangplan.dev/v1\nkind: Sweep\nparameters: {grid: {lr: [1, 2, 3, 4]}}\nmaxConcurrent: 2\n"
+    )
+    sweep = head + "template:\n" + "".join(f"  {line}\n" for line in spec)
+    workspaces.write(root, {"specs/nlp/rates.yaml": sweep})
+    workspaces.render(root)
+    outcome = ask(root, server, "logs", "specs/nlp/rates.yaml")
+    assert outcome.code == Exit.INPUT
+    assert "'specs/nlp/rates.yaml' has 4 runs on cluster lab: rates-" in outcome.err
+    assert "Name one of them." in outcome.err
 
 
 def test_flags_choose_the_pods(root: Path, server: Server) -> None:

@@ -144,6 +144,13 @@ def test_jobs_that_just_fit_between_two_starts_are_accepted(root: Path) -> None:
     assert [rule for rule, _ in findings(root)] == ["schedule-overlap"]
 
 
+def test_a_job_that_comes_after_a_broken_one_has_no_gap_to_keep(root: Path) -> None:
+    """A run of a whole day leaves none, but how long those before it take is not known."""
+    broken = NIGHTLY.replace("gpus: 2", "gpus: 16")
+    stock(root, JOBS | {"nightly": broken, "filings": SCORE.replace("timeout: 1h", "timeout: 24h")})
+    assert [rule for rule, _ in findings(root)] == ["pool-no-fit"]
+
+
 @pytest.mark.parametrize(
     ("engine", "rule", "words"),
     [

@@ -13,6 +13,7 @@ from gangplan.errors import Exit
 from gangplan.pipeline.elsewhere import ClusterPool, move_spec_to_other_place
 from gangplan.source.document import load_document
 from tests import plain, workspaces
+from tests.schedules import worlds
 from tests.workspaces import Outcome, gangplan
 
 SPEC = "specs/nlp/filings.yaml"
@@ -46,11 +47,17 @@ def cost(root: Path, *flags: object) -> Outcome:
     return gangplan("cost", "-C", root, "--elsewhere", *flags)
 
 
+def costs(root: Path, *flags: object) -> list[dict[str, Any]]:
+    """Return all jobs with their places."""
+    outcome = cost(root, *flags, "--format", "json")
+    assert outcome.code == Exit.CLEAN, outcome.err
+    jobs: list[dict[str, Any]] = json.loads(outcome.out)["jobs"]
+    return jobs
+
+
 def places(root: Path, *flags: object) -> dict[str, dict[str, Any]]:
     """Return the places of the one job by their pools."""
-    outcome = cost(root, SPEC, "--format", "json", *flags)
-    assert outcome.code == Exit.CLEAN, outcome.err
-    (job,) = json.loads(outcome.out)["jobs"]
+    (job,) = costs(root, SPEC, *flags)
     return {one["pool"]: one for one in job["places"]}
 
 
@@ -84,6 +91,14 @@ def test_the_wait_includes_runs_that_are_there(root: Path, tmp_path: Path) -> No
     assert found["a100-old"]["waitSeconds"] == 0
     assert found["a100"]["expected"] is not None
     assert alone["a100"]["expected"] is None
+
+
+@pytest.mark.parametrize("spec", [workspaces.SPEC, worlds.SPEC], ids=["once", "by a schedule"])
+def test_a_job_that_others_come_after_has_its_wait(spec: str, tmp_path: Path) -> None:
+    """What a schedule or an earlier run creates is in Git as a template."""
+    worlds.stock(tmp_path, spec, **{"specs/nlp/late.yaml": f"{workspaces.SPEC}after: [filings]\n"})
+    for job in costs(tmp_path, SPEC):
+        assert {one["waitSeconds"] for one in job["places"] if not one["refused"]} == {0}
 
 
 def test_a_broken_platform_is_reported_once(root: Path) -> None:

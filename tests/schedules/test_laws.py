@@ -182,6 +182,6 @@ def test_runs_of_a_schedule_count_in_every_state(name: str, root: Path) -> None:
         messages = [
             one.message for one in gangplan("validate", "-C", root).findings if one.rule == "run-count"
         ]
-        assert [one.partition(" runs of")[0] for one in messages] == [
-            f"namespace nlp may hold {most - 1} {key} on lab, and Git has {most}"
+        assert [one.partition(" of nlp")[0] for one in messages] == [
+            f"namespace nlp may hold {most - 1} {key} on lab, and Git has {most} run{'s' * (most > 1)}"
         ]

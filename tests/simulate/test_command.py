@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
+from tests.schedules import worlds
 from tests.workspaces import REPOSITORY, gangplan
 
 FIVE = REPOSITORY / "tests/examples/five-teams/input"
@@ -59,6 +60,16 @@ def test_a_run_without_a_duration_takes_half_of_its_timeout() -> None:
     found = simulated()
     first = next(event for event in found["events"] if event["what"] == "finished")
     assert first["time"] == 12 * 3600  # the timeout is 24 h
+
+
+def test_a_schedule_is_simulated_like_any_run(tmp_path: Path) -> None:
+    """What it creates is in Git as a template."""
+    root = tmp_path
+    worlds.stock(root)
+    outcome = gangplan("simulate", "-C", root, "--cluster", "lab", "--format", "json")
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert json.loads(outcome.out)["total"]["runs"] == 1
+    assert "never be admitted" not in outcome.err
 
 
 def test_the_same_seed_gives_the_same_day(tmp_path: Path) -> None:

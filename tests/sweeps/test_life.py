@@ -89,6 +89,29 @@ def test_a_stopped_sweep_keeps_records_of_all_trials(tmp_path: Path) -> None:
     assert len(records(tmp_path)) == 6
 
 
+def test_a_trial_that_is_removed_too_early_is_taken_out_of_the_list(tmp_path: Path) -> None:
+    """Its values are still there."""
+    render(workspace(tmp_path))
+    gone = next(iter(trials(tmp_path).values()))
+    write(tmp_path, {FILE: SWEEP + f"removed: [{gone}]\n"})
+    (found,) = [one for one in gangplan("validate", "-C", tmp_path).findings if one.rule == "trial-removed"]
+    assert found.help == f"To end it, take it out of removed: and write stopped: [{gone}]."
+
+
+def test_the_help_that_keeps_one_trial_names_the_template(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    render(root)
+    before = runs(root)
+    catalog = root / "images/catalog.yaml"
+    text = catalog.read_text()
+    catalog.write_text(re.sub(r"sha256:[0-9a-f]{64}", f"sha256:{'5' * 64}", text))
+    (found,) = {one.help for one in gangplan("validate", "-C", root).findings if one.rule == "run-renamed"}
+    assert "write template: {keep: true} in its spec" in found
+    write(root, {FILE: SWEEP.replace("template:\n", "template:\n  keep: true\n")})
+    gangplan("render", "-C", root)
+    assert runs(root) == before
+
+
 def test_results_keep_the_best_trials_and_end_the_others_with_a_result(tmp_path: Path) -> None:
     names = list(trials(workspace(tmp_path)).values())
     lines = [f"{name},{loss}" for name, loss in zip(names, ("0.4", "0.1", "0.3", "0.2", "0.9"), strict=False)]
@@ -98,6 +121,15 @@ def test_results_keep_the_best_trials_and_end_the_others_with_a_result(tmp_path:
     write(tmp_path, {FILE: SWEEP + RESULTS.replace("keep: 2", "goal: maximize, keep: 2")})
     render(tmp_path)
     assert records(tmp_path) == sorted([names[1], names[2], names[3]])
+
+
+def test_results_may_be_saved_by_a_spreadsheet(tmp_path: Path) -> None:
+    """Excel writes a byte order mark before the first column."""
+    names = list(trials(workspace(tmp_path)).values())
+    lines = "".join(f"{name},{number}\r\n" for number, name in enumerate(names[:3]))
+    write(tmp_path, {FILE: SWEEP + RESULTS, CSV: f"\ufefftrial,loss\r\n{lines}"})
+    render(tmp_path)
+    assert records(tmp_path) == [names[2]]
 
 
 def test_trials_that_lose_a_rung_stay_stopped(tmp_path: Path) -> None:
