@@ -49,6 +49,8 @@ _KEYS = {
     "topologySpreadConstraints": "topologyKey",
     "resourceClaims": "name",
 }
+# What a TrainJob sets of the container `node` besides resources, which proofs of requests merge.
+_TRAINER_FIELDS = ("image", "env")
 _INITIALIZERS = ("dataset-initializer", "model-initializer")
 
 
@@ -168,6 +170,46 @@ def expand_train_job_into_pods(job: Body, runtime: Body, index: int = 0) -> list
             )
         )
     return _assign_stages_to_expanded_pods(found)
+
+
+def merge_train_jobs_into_runtimes(bodies: Sequence[Body]) -> Sequence[Body]:
+    """Return objects with each runtime as its TrainJob changes it, each at its index: what the pods will be.
+
+    If no TrainJob changes pods, these are the same objects.
+    """
+    jobs = [one for one in bodies if one["kind"] == TRAINJOB.kind and _changes_pods(one["spec"])]
+    found = list(bodies)
+    for job in jobs:
+        key = RUNTIME_KIND, job["spec"]["runtimeRef"]["name"], job["metadata"].get("namespace")
+        for index, body in enumerate(bodies):
+            if (body["kind"], body["metadata"]["name"], body["metadata"].get("namespace")) == key:
+                found[index] = _merge_train_job_into_runtime(job["spec"], body)
+    return found if jobs else bodies
+
+
+def _changes_pods(spec: Body) -> bool:
+    trainer = spec.get("trainer") or {}
+    return any(spec.get(one) for one in ("runtimePatches", "podTemplateOverrides")) or any(
+        trainer.get(one) for one in _TRAINER_FIELDS
+    )
+
+
+def _merge_train_job_into_runtime(spec: Body, runtime: Body) -> Body:
+    trainer = spec.get("trainer") or {}
+    own = {key: trainer[key] for key in _TRAINER_FIELDS if trainer.get(key)}
+    change = {"spec": {"template": {"spec": {"containers": [{"name": WORKER, **own}]}}}}
+    entries = []
+    for entry in list_replicated_jobs(runtime):
+        template = _expand_train_job_patches(spec, entry["name"], entry["template"])
+        names = [one["name"] for one in template["spec"]["template"]["spec"]["containers"]]
+        if own and WORKER in names:
+            template = _merge_runtime_patch(template, change)
+        entries.append({**entry, "template": template})
+    inner: Any = entries
+    for step in reversed(REPLICATED_JOBS_PATH):
+        inner = {str(step): inner}
+    merged: Body = _merge_runtime_patch(runtime, inner)
+    return merged
 
 
 def _expand_job_pods(job: Body, _: Body, index: int) -> list[ExpandedPods]:

@@ -19,6 +19,7 @@ from gangplan.validate.apiserver.pod_security import (
     find_pod_security_level_of_namespace,
     find_pod_security_violations,
 )
+from gangplan.validate.expand import merge_train_jobs_into_runtimes
 from gangplan.validate.problems import Problem
 from gangplan.validate.world import BuiltRun, World, find_pod_templates
 
@@ -32,7 +33,7 @@ Said = tuple[FieldPath, str]
 def check_pod_security_of_run(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
     """Check every pod of the run against the level that the run's namespace enforces."""
     server = int(world.versions.kubernetes.split(".")[1])
-    for index, body in enumerate(run.bodies):
+    for index, body in enumerate(merge_train_jobs_into_runtimes(run.bodies)):
         if body["kind"] not in BACKEND_BY_HOLDER:
             continue
         namespace = body["metadata"].get("namespace", "")

@@ -83,6 +83,9 @@ FOUND_BY = {
     "gangplan.dev/team": "the cluster's policies and Kueue no longer look at this namespace",
     "kueue.openshift.io/managed": "the Red Hat build of Kueue no longer looks at this namespace",
 }
+# Labels of rules that a team is under, such as gangplan.dev/hipaa: packs bind to them.
+_OURS = "gangplan.dev/"
+_OF_REGIME = "the policies that hold for it no longer look at this namespace"
 
 
 def check_wide_rights(
@@ -195,7 +198,8 @@ def _check_namespace_labels(body: Body, most: str) -> FoundProblems:
 def _check_lost_namespace_labels(body: Body, generated: Body) -> FoundProblems:
     """Check that a namespace keeps the labels by which others find it, and no older version of its level."""
     labels, planned = (one["metadata"].get("labels") or {} for one in (body, generated))
-    for key, means in FOUND_BY.items():
+    regimes = [key for key, value in planned.items() if key.startswith(_OURS) and value == "true"]
+    for key, means in {**FOUND_BY, **dict.fromkeys(regimes, _OF_REGIME)}.items():
         value = planned.get(key)
         if value is None or labels.get(key) == value:
             continue

@@ -44,6 +44,7 @@ from gangplan.validate.apiserver.policy.resources import (
 )
 from gangplan.validate.apiserver.schema import SchemaVersions
 from gangplan.validate.apiserver.schema import check_object_against_api_schema as schema_problems
+from gangplan.validate.expand import merge_train_jobs_into_runtimes
 from gangplan.validate.problems import format_path
 from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import Workspace
@@ -215,7 +216,9 @@ def judge_objects_by_policies(
     """
     told = {finding.rule for finding in others}
     found: dict[tuple[str, Location, str], Finding] = {}
-    for violation in _merge_repeated_policy_violations(checker.evaluator.judge(bodies)):
+    for violation in _merge_repeated_policy_violations(
+        checker.evaluator.judge(merge_train_jobs_into_runtimes(bodies))
+    ):
         page = checker.chosen(violation)
         if page is not None and told & set(page.page.told_by):
             continue

@@ -20,6 +20,7 @@ from gangplan.trace import Tracer
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
 from gangplan.validate.apiserver.policy.matching import CREATE, may_match_admission_request
 from gangplan.validate.apiserver.policy.model import User
+from gangplan.validate.expand import merge_train_jobs_into_runtimes
 from gangplan.validate.made import MadeObject, list_objects_made_by_controllers
 from gangplan.validate.problems import format_path
 
@@ -39,7 +40,7 @@ def check_created_objects_by_policies(
     found: dict[object, Finding] = {}
     if not _has_own_matching_policies(checker):
         return []
-    for made in list_objects_made_by_controllers(bodies):
+    for made in list_objects_made_by_controllers(merge_train_jobs_into_runtimes(bodies)):
         for violation in _build_policy_evaluator_for_user(checker, made.user).judge([made.body]):
             name = violation.policy.name
             if violation.is_undecided or not made.is_whole:

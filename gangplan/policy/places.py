@@ -18,6 +18,7 @@ from gangplan.trace import Cause, Trace, Tracer
 from gangplan.trace.cause import build_trace_from_causes
 from gangplan.trace.context import IN_SPEC
 from gangplan.validate.apiserver.policy.judge import PolicyEvaluator, Violation
+from gangplan.validate.expand import merge_train_jobs_into_runtimes
 from gangplan.workspace import OVERLAYS, SPECS
 
 # Fields that identify the object: any expression may read them, few are about them.
@@ -74,7 +75,9 @@ def find_undone_operations(
     evaluator: PolicyEvaluator, component: Component, before: Sequence[Body]
 ) -> OperationStates:
     """Return the undone operations of a component on objects that policies judge."""
-    return OperationStates(component, before, lambda state: map(_key_of, evaluator.judge(state)))
+    return OperationStates(
+        component, before, lambda state: map(_key_of, evaluator.judge(merge_train_jobs_into_runtimes(state)))
+    )
 
 
 def _key_of(violation: Violation) -> ProblemKey:
