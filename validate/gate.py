@@ -36,11 +36,13 @@ def judge_built(
 ) -> list[list[Problem]]:
     """Return what `find_object_problems` returns, and for objects that servers accept, what goes wrong
     later."""
+    found = find_object_problems(bodies, versions, shown)
+    good = [body for body, problems in zip(bodies, found, strict=True) if not problems]
     return [
         problems
         or [
-            *lifecycle.check_trainer_lifecycle_traps(body, bodies, versions),
+            *lifecycle.check_trainer_lifecycle_traps(body, good, versions),
             *dropped.check_fields_that_server_drops(body),
         ]
-        for body, problems in zip(bodies, find_object_problems(bodies, versions, shown), strict=True)
+        for body, problems in zip(bodies, found, strict=True)
     ]

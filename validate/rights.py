@@ -43,6 +43,8 @@ _WRITING = frozenset({"create", "update", "patch", "delete", "deletecollection"}
 # Over a WebSocket, a shell or a connection is `get` (Kubernetes before 1.35).
 _CONNECTING = _WRITING | {"get"}
 _SHELL = "lead into running pods; gangplan grants shells only to debuggers, until a day"
+# A label with which a ClusterRole is merged into one of the cluster's (rbac/v1).
+_AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 _STARTS = "start or end pods that no queue, quota or spec knows of"
 _GUARDS = "change what keeps teams apart"
 # What no persona gets by a patch: by API group and resource the verbs, and what their holders could do.
@@ -55,6 +57,10 @@ REFUSED_RIGHTS: Mapping[tuple[str, str], tuple[frozenset[str], str]] = {
         )
     },
     ("", "serviceaccounts/token"): (_WRITING, "take on the identity of service accounts"),
+    ("", "serviceaccounts"): (_WRITING, "give pods the identity of another cloud account"),
+    ("", "services/proxy"): (_CONNECTING, "connect to running pods"),
+    ("", "pods/binding"): (_WRITING, _STARTS),
+    ("kueue.x-k8s.io", "localqueues"): (_WRITING, "change which quota runs take"),
     **{
         (group, name): (_WRITING, _STARTS)
         for group, names in (
@@ -100,7 +106,7 @@ def check_wide_rights(
     if kind in ("ClusterRole", "Role"):
         return [*_check_wide_rights_of_role(body), *_check_added_rights_of_role(body, generated)]
     if kind == "RoleBinding":
-        return list(_check_wide_rights_of_role_binding(body, index))
+        return list(_check_wide_rights_of_role_binding(body, index, generated))
     if kind == "Namespace":
         most = levels.get(body["metadata"]["name"], LEVELS[0])
         return [*_check_namespace_labels(body, most), *_check_lost_namespace_labels(body, generated)]
@@ -113,7 +119,7 @@ def check_wide_rights(
 def _check_wide_rights_of_role(body: Body) -> FoundProblems:
     for place, rule in enumerate(body.get("rules") or ()):
         for field in ("apiGroups", "resources", "verbs"):
-            if "*" in (rule.get(field) or ()):
+            if any(one == "*" or one.startswith("*/") for one in rule.get(field) or ()):
                 yield _report_wide_rights(
                     ("rules", place, field), "a wildcard grants rights that no one has reviewed"
                 )
@@ -129,6 +135,7 @@ def _check_wide_rights_of_role(body: Body) -> FoundProblems:
 
 def _check_added_rights_of_role(body: Body, generated: Body) -> FoundProblems:
     """Check that no patch adds rights to a role that lead past Git, the queues or what keeps teams apart."""
+    yield from _check_aggregation_of_role(body, generated)
     known = {right for rule in generated.get("rules") or () for right in _list_rights_of_rule(rule)}
     opens_shells = any(resource == "pods/exec" for _, resource, _ in known)
     for place, rule in enumerate(body.get("rules") or ()):
@@ -149,13 +156,27 @@ def _check_added_rights_of_role(body: Body, generated: Body) -> FoundProblems:
             yield Problem(("rules", place, "resources"), said, help, RIGHTS_TOO_WIDE)
 
 
+def _check_aggregation_of_role(body: Body, generated: Body) -> FoundProblems:
+    """Check that no patch has a controller merge this role with others (kube-controller-manager, v1.34,
+    clusterroleaggregation)."""
+    if body.get("aggregationRule") and not generated.get("aggregationRule"):
+        said = "the rights of other roles would replace those of this one"
+        yield Problem(("aggregationRule",), said, "Remove aggregationRule.", RIGHTS_TOO_WIDE)
+    labels, planned = (one["metadata"].get("labels") or {} for one in (body, generated))
+    for key in labels:
+        if key.startswith(_AGGREGATE) and key not in planned:
+            whose = key.removeprefix(_AGGREGATE)
+            said = f"everyone with role {whose}, in any namespace, would have the rights of this role"
+            yield Problem(("metadata", "labels", key), said, "Remove the label.", RIGHTS_TOO_WIDE)
+
+
 def _list_rights_of_rule(rule: Body) -> list[tuple[str, str, str]]:
     """Return group, resource and verb of each right of a rule."""
     named = (rule.get(field) or () for field in ("apiGroups", "resources", "verbs"))
     return list(product(*named))
 
 
-def _check_wide_rights_of_role_binding(body: Body, index: QueueIndex) -> FoundProblems:
+def _check_wide_rights_of_role_binding(body: Body, index: QueueIndex, generated: Body) -> FoundProblems:
     role = body["roleRef"]
     if role["kind"] == "ClusterRole" and role["name"] not in {*index.names("ClusterRole"), *FOREIGN_ROLES}:
         yield _report_wide_rights(
@@ -169,11 +190,32 @@ def _check_wide_rights_of_role_binding(body: Body, index: QueueIndex) -> FoundPr
                 ("subjects", place, "name"),
                 f"group '{subject['name']}' contains everybody, or nearly everybody",
             )
+        elif subject["kind"] != "ServiceAccount" and _is_added_system_subject(subject, generated):
+            yield _report_wide_rights(
+                ("subjects", place, "name"),
+                f"'{subject['name']}' is no person: the cluster itself uses names that begin with system:",
+            )
         home = body["metadata"].get("namespace")
         if subject["kind"] == "ServiceAccount" and subject.get("namespace", home) != home:
             yield _report_wide_rights(
                 ("subjects", place, "namespace"), "the service account is of another namespace"
             )
+        elif _is_added_pod_account(subject, index, generated):
+            yield _report_wide_rights(
+                ("subjects", place, "name"), f"pods of runs have the service account '{subject['name']}'"
+            )
+
+
+def _is_added_system_subject(subject: Body, generated: Body) -> bool:
+    """Return whether a patch adds a user or group whose name Kubernetes or OpenShift keeps for itself."""
+    return str(subject["name"]).startswith("system:") and subject not in (generated.get("subjects") or ())
+
+
+def _is_added_pod_account(subject: Body, index: QueueIndex, generated: Body) -> bool:
+    """Return whether a patch gives a role to a service account that gangplan renders for pods."""
+    known = {one["name"] for one in generated.get("subjects") or () if one["kind"] == "ServiceAccount"}
+    name = subject["name"]
+    return subject["kind"] == "ServiceAccount" and name not in known and name in index.names("ServiceAccount")
 
 
 def _check_namespace_labels(body: Body, most: str) -> FoundProblems:

@@ -31,6 +31,7 @@ from gangplan.resolve.platform import resolve_platform_of_cluster_file
 from gangplan.resolve.upgrade import VersionPairs, replace_versions_of_clusters
 from gangplan.rules.objects import OVERLAY_PATCH
 from gangplan.trace import Tracer
+from gangplan.validate.apiserver.schema import check_object_against_api_schema
 from gangplan.validate.apiserver.schema_facts import SchemaFacts
 from gangplan.validate.kueue import AdmissionVerdict
 from gangplan.validate.kueue.contention import RunDemand
@@ -197,6 +198,7 @@ def _load_or_build_cluster_objects(
 ) -> tuple[tuple[Body, ...], tuple[Body, ...] | None]:
     """Return the objects of a cluster as built, and as generated if that is not the same.
 
+    An object that a patch breaks is as generated in both: its schema reports it, and proofs of runs read on.
     They follow from the conditions of a command, so they are kept with these.
     """
     store, conditions = (
@@ -208,8 +210,16 @@ def _load_or_build_cluster_objects(
     if isinstance(held, dict) and held["of"] == conditions:
         return tuple(held["built"]), tuple(held["generated"]) if held["generated"] else None
     made = build_cluster_objects_before_runs(worker, cluster)
-    built = tuple(body for bodies in made.built for body in bodies)
     generated = tuple(body for bodies in made.groups for body in bodies)
+    built = tuple(body for bodies in made.built for body in bodies)
+    if built != generated:
+        versions = choose_schema_versions_of(
+            resolve_platform_of_cluster_file(worker.workspace.clusters[cluster])
+        )
+        built = tuple(
+            plain if body != plain and check_object_against_api_schema(body, versions) else body
+            for body, plain in zip(built, generated, strict=True)
+        )
     if conditions and all(outcome.is_lasting for outcome in made.outcomes):
         store.put(name, {"of": conditions, "built": built, "generated": generated != built and generated})
     return built, None if generated == built else generated

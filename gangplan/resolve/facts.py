@@ -109,11 +109,19 @@ def _collect_fabric_grants(spec: Cluster) -> GivenByFabrics:
 
 
 def _list_on_premises_pool_labels(spec: Cluster) -> str:
-    """Return the labels of each on-premises pool, joined by `&`; empty if the cluster rents no pools."""
+    """Return the labels of each on-premises pool, joined by `&`; empty if the cluster rents no pools.
+
+    A pool of which a rented one has all labels is left out: pods that ask for them may land on either.
+    """
     places = {name: pool.location or spec.location for name, pool in spec.node_pools.items()}
     if set(places.values()) != {"on-prem", "cloud"}:
         return ""
-    own = [pool.labels for name, pool in spec.node_pools.items() if places[name] == "on-prem" and pool.labels]
+    rented = [pool.labels.items() for name, pool in spec.node_pools.items() if places[name] == "cloud"]
+    own = [
+        pool.labels
+        for name, pool in spec.node_pools.items()
+        if places[name] == "on-prem" and not any(pool.labels.items() <= labels for labels in rented)
+    ]
     # A label that no node has: none of its own pools can be distinguished from the rented ones.
     return (
         _join_sorted_values("&".join(f"{key}={labels[key]}" for key in sorted(labels)) for labels in own)

@@ -32,6 +32,11 @@ ANYONE = "[{namespaceSelector: {}}]"
 RUN_POLICY = "{kind: NetworkPolicy, name: wide-.*}"
 PATCHES = {
     "opens a run": ((RUN_POLICY, "replace", "/spec/ingress/0/from", ANYONE), "network-open"),
+    "opens other runs": ((RUN_POLICY, "replace", "/spec/podSelector", "{}"), "network-open"),
+    "opens the runs of a team": (
+        (RUN_POLICY, "replace", "/spec/podSelector", "{matchLabels: {gangplan.dev/team: nlp}}"),
+        "network-open",
+    ),
     "opens a namespace": (
         ("{kind: NetworkPolicy, name: allow-dns}", "replace", "/spec/egress/0/to", ANYONE),
         "network-open",

@@ -238,7 +238,7 @@ def _judge_admission_of_queued_workload(
             cause_message=best.message(),
             shortages=tuple(dict.fromkeys(best.shortages)),
             mismatches=best.mismatches,
-            failed=next(one.wanted.pods.name for one in best.chosen if one.mode == NO_FIT_MODE),
+            failed=next((one.wanted.pods.name for one in best.chosen if one.mode == NO_FIT_MODE), ""),
         )
     if usage is not None:
         tree = tree.loaded(

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.validate.network.beyond import check_traffic_beyond_network_policies
+from gangplan.validate.network.beyond import (
+    check_policies_select_own_pods,
+    check_traffic_beyond_network_policies,
+)
 from gangplan.validate.network.clean import CleanRuns
 from gangplan.validate.network.closed import check_connections_under_network_policies
 from gangplan.validate.network.leaks import check_open_connections
@@ -40,4 +43,5 @@ def connections(scene: Scene) -> Iterator[tuple[int, Problem]]:
     yield from check_connections_under_network_policies(scene)
     yield from check_open_connections(scene)
     yield from check_traffic_beyond_network_policies(scene)
+    yield from check_policies_select_own_pods(scene)
     yield from check_proxies_pods_cannot_reach(scene)

@@ -54,6 +54,28 @@ def check_traffic_beyond_network_policies(scene: Scene) -> Iterator[tuple[int, P
         )
 
 
+def check_policies_select_own_pods(scene: Scene) -> Iterator[tuple[int, Problem]]:
+    """Yield a problem per NetworkPolicy of the run that a patch makes select pods of other runs, too.
+
+    The proof looks at one run and at what its team has: what another run opens it does not see.
+    """
+    run = scene.run
+    for index, (body, planned) in enumerate(zip(run.bodies, run.generated, strict=bool(run.generated))):
+        if body["kind"] != "NetworkPolicy" or body is planned:
+            continue
+        selected = (body["spec"].get("podSelector") or {}).get("matchLabels") or {}
+        own = (planned["spec"].get("podSelector") or {}).get("matchLabels") or {}
+        lost = [f"{key}: {value}" for key, value in own.items() if key not in selected]
+        if not lost:
+            continue  # with another value, it selects none of the run's pods, and they are unreachable
+        message = (
+            f"the policy no longer asks for {', '.join(lost)}: it selects pods of other runs, too, and opens"
+            " for them what it opens for this run"
+        )
+        help = "Keep the labels of podSelector; rules for other pods need a NetworkPolicy of their own."
+        yield index, Problem(("spec", "podSelector"), message, help, NETWORK_OPEN, field="posture")
+
+
 def _report_declared_host_network(scene: Scene, role: RolePods) -> Problem:
     """Report pods that the platform put into the network of their nodes."""
     job = scene.run.unit.job
