@@ -87,6 +87,12 @@ def joined(root: Path) -> None:
     (folder / "platform.yaml").write_text("---\n".join(texts))
 
 
+def followed(root: Path) -> None:
+    """Render another job that comes after the one of team cv."""
+    write(root, {"specs/cv/late.yaml": f"{SPEC}after: [first]\n"})
+    render(root)
+
+
 OFF = all_of(edit("overlays/lab/cluster.yaml", CV), gone("specs/cv/first.yaml"))
 # The change, and how many files are outdated or no longer rendered.
 STALE: dict[str, tuple[Change, str]] = {
@@ -118,6 +124,10 @@ STALE: dict[str, tuple[Change, str]] = {
             "  a100-spot: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8},"
             " labels: {pool: spot}, capacity: spot}\n",
         ),
+        "not as rendered now",
+    ),
+    "the job before another": (
+        all_of(followed, edit("specs/cv/first.yaml", "cpu: 8", "cpu: 4")),
         "not as rendered now",
     ),
     "a platform in one file": (joined, "6 files (5 missing, 1 no longer rendered)"),
@@ -179,6 +189,16 @@ def in_run(old: str, new: str) -> Change:
     return change
 
 
+def added_to_run(kind: str, api: str) -> Change:
+    """Add an object at the end of the run of team cv."""
+
+    def change(root: Path) -> None:
+        (path,) = (root / "rendered/lab/runs/cv").glob("first-*.yaml")
+        more(path.relative_to(root).as_posix(), kind, api, "cv")(root)
+
+    return change
+
+
 RBAC = "rbac.authorization.k8s.io/v1"
 FOREIGN: dict[str, tuple[Change, ...]] = {
     "a binding in the platform": (more(PLATFORM, "ClusterRoleBinding", RBAC),),
@@ -227,6 +247,7 @@ FOREIGN: dict[str, tuple[Change, ...]] = {
         in_run("namespace: cv", "namespace: kube-system"),
     ),
     "of a team that is off, its run of another name": (OFF, in_run("name: first-", "name: other-")),
+    "a Job of another name in a run": (added_to_run("Job", "batch/v1"),),
     "policies of another cluster": (moved(POLICIES, "rendered/prod/platform/policies.yaml"),),
 }
 

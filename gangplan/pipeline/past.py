@@ -39,6 +39,8 @@ BOUND_ROLES = frozenset(
 )
 # Kinds that grant rights apply at once, so in a rendered file they are never harmless.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
+# What starts a run later has the runs before it, or its schedule, in its name, and changes with them alone.
+_STARTERS = ("ConfigMap", "CronJob", "Job")
 _FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))
 _PLACE = re.compile(
     rf"(?P<cluster>[^/]+)/(?:platform/(?P<platform>{_FILES})"
@@ -122,15 +124,11 @@ def _has_source_expected_for_rendered_path(place: re.Match[str], source: str) ->
 def is_past_rendered_object(path: str, body: Body, wanted: Collection[Ref]) -> bool:
     """Return whether an additional object in a file that is rendered now may have been rendered before."""
     place, ref = _PLACE.fullmatch(path), ref_of(body)
-    if (
-        place is None
-        or place["run"]
-        or place["scripts"]
-        or ref in wanted
-        or ref.kind in _RIGHTS
-        or not _is_marked(body)
-    ):
+    if place is None or place["scripts"] or ref in wanted or ref.kind in _RIGHTS or not _is_marked(body):
         return False
+    if place["run"]:
+        is_home = {ref.namespace} == {one.namespace for one in wanted}
+        return is_home and ref.kind in _STARTERS and may_be_part_of_rendered_run(ref, place["run"])
     is_near = ref.namespace in {"", *(one.namespace for one in wanted)} or ref.name.startswith("gangplan-")
     return _is_in(place["platform"] or place["tenant"], ref) and is_near
 

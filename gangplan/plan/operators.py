@@ -47,6 +47,8 @@ def check_command_shell_operators(
     script = " ".join(
         word if index in found or not word else join_shell_words([word]) for index, word in enumerate(words)
     )
+    if "|" in [words[index] for index in found]:
+        script = f"set -o pipefail; {script}"  # a pipeline ends with the code of its last program
     message = f"'{words[found[0]]}' is a shell operator, but no shell runs the command: the program would get it as an argument"
     otherwise = "Run it with a shell: bash, -c, and the script as one word."
     help = propose_sound_command_help(job, ("bash", "-c", script), otherwise, is_sound)

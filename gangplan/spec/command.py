@@ -24,6 +24,7 @@ _PIECES = re.compile(
 # In double quotes, a shell drops the backslash before these; shlex (Python 3.13) keeps it.
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NOHUP = re.compile(r"(?:\A|(?<=&& )|(?<=; ))nohup\s+")
+_PIPE = re.compile(r"(?<!\|)\|(?!\|)")
 _LONGEST = 400
 _DIRECTIVE = re.compile(r"^\s*#(SBATCH|PBS)\b", re.MULTILINE)
 # Syntax that only a shell understands; gangplan starts programs without a shell.
@@ -106,7 +107,9 @@ def _parse_spec_command_line(line: str) -> tuple[str, ...]:
     if is_detached and "\n" not in bare and not any(mark in bare for mark in _SHELL):
         help = f"Write command: {format_flow_list(_split_command_line(line))}{_LASTS}."
     elif len(line) <= _LONGEST:
-        script = format_flow_list(["bash", "-c", restore_typed_line(line)])
+        # A pipeline ends with the code of its last program: a training that fails would count as complete.
+        strict = "set -o pipefail; " if _PIPE.search(bare) and "pipefail" not in line else ""
+        script = format_flow_list(["bash", "-c", strict + restore_typed_line(line)])
         help = f"Write command: {script}{_LASTS if is_detached else ''}."
     else:
         help = "Write command: [bash, -c, SCRIPT], with this text as SCRIPT."
