@@ -23,6 +23,7 @@ from gangplan.component.target import Target, TargetError, parse_patch_target
 from gangplan.findings import FieldPath, Finding, Location
 from gangplan.objects import Body
 from gangplan.records import dataclass
+from gangplan.rules.core import SPEC_FILE_NAME
 from gangplan.rules.objects import OVERLAY_KIND, OVERLAY_NO_MATCH, OVERLAY_PATCH, OVERLAY_TRANSFORMER
 from gangplan.source import Document, load_document, load_file
 
@@ -133,11 +134,22 @@ def _matches_entry_of_component_patch(one: Any, other: Any) -> bool:
     )
 
 
+# Further names under which kustomize 5 looks for a kustomization (api/konfig, RecognizedKustomizationFileNames).
+_OTHER_NAMES = ("kustomization.yml", "Kustomization")
+
+
 def load_component(root: FilePath, cluster: str) -> tuple[Component, list[Finding]]:
     """Load the component of a cluster; without a kustomization.yaml it is empty."""
     file = f"{OVERLAYS_FOLDER}/{cluster}/kustomization.yaml"
-    if not os.path.lexists(root / file):
-        return Component(file), []
+    others = [f"{OVERLAYS_FOLDER}/{cluster}/{name}" for name in _OTHER_NAMES]
+    message = "kustomize would read this file, but gangplan reads kustomization.yaml alone"
+    unread = [
+        Finding(SPEC_FILE_NAME, Location(one), message, "Rename it to kustomization.yaml.")
+        for one in others
+        if os.path.lexists(root / one)
+    ]
+    if unread or not os.path.lexists(root / file):
+        return Component(file), unread
     document, findings = load_file(root / file, file)
     if document is None:
         return Component(file), findings

@@ -15,7 +15,7 @@ from gangplan.packs.own import OwnPolicies
 from gangplan.packs.read import PackFolder, PolicySource
 from gangplan.policies import BUILTIN_PACKS
 from gangplan.records import dataclass
-from gangplan.rules.policy import POLICY_UNKNOWN
+from gangplan.rules.policy import POLICY_FACT, POLICY_UNKNOWN
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile, suggest_nearest
 
@@ -253,3 +253,7 @@ def _check_unknown_policies(
                 )
             else:
                 yield from check_pack_parameter_kind(cluster.document, place, name, value, known[key])
+                if isinstance(known[key], FactParam):
+                    message = f"'{key}' of policy '{name}' is a fact of the cluster; this value replaces it"
+                    where = cluster.document.where(place, key=True)
+                    yield Finding(POLICY_FACT, where, message, f"Remove {key}: gangplan fills it in.")

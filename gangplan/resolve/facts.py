@@ -84,6 +84,7 @@ def _list_facts_stated_in_cluster_file(spec: Cluster) -> dict[str, str]:
                 *(target.cidr for targets in egress.values() for target in targets),
                 *(target.cidr for target in (resolve_proxy_egress(spec.proxy) if spec.proxy else ())),
                 *given.node_addresses,
+                *(spec.dns.addresses if spec.dns else ()),
                 *_list_metadata_server_ranges(spec),
             )
         ),

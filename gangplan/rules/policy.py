@@ -125,6 +125,18 @@ POLICY_PARAM = Rule(
     fix="Write a value of the same type as the pack's default, which docs/policies.md shows.",
 )
 
+POLICY_FACT = Rule(
+    "policy-fact",
+    WARNING,
+    "A parameter of a policy replaces a fact of the cluster.",
+    why=(
+        "Where a pack takes a parameter from the cluster's file (its location, its certifications, the waivers "
+        "in force), the policy judges the cluster as it is. A value of its own makes it judge another one, and "
+        "nothing that reads the cluster's file notices."
+    ),
+    fix="Remove the parameter; correct the fact where the cluster's file states it.",
+)
+
 POLICY_FILE_IGNORED = Rule(
     "policy-file-ignored",
     ERROR,

@@ -41,3 +41,12 @@ def test_a_patch_that_breaks_an_object_is_a_finding(kind: str, tmp_path: Path) -
             workspaces.write(root, {"overlays/lab/kustomization.yaml": overlay})
             outcome = gangplan("validate", "-C", root, "--no-cache")
             assert outcome.code in (0, 1, 2), (path, operation, outcome.err)
+
+
+@pytest.mark.parametrize("name", ["kustomization.yml", "Kustomization"])
+def test_a_kustomization_under_another_name_is_not_ignored(name: str, tmp_path: Path) -> None:
+    """kustomize reads all three names, so its author believes that the patch is in force."""
+    root = workspaces.write(workspaces.stock(tmp_path), {f"overlays/lab/{name}": "kind: Component\n"})
+    (found,) = gangplan("validate", "-C", root).findings
+    assert (found.rule, found.place) == ("spec-file-name", f"overlays/lab/{name}")
+    assert found.help == "Rename it to kustomization.yaml."
