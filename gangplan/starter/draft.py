@@ -17,8 +17,8 @@ from gangplan.workspace import OVERLAYS, SPECS
 
 # What a spec depends on, besides the files of the teams.
 _READ = (OVERLAYS, "images", "policies", "schemas", JOB_TEMPLATES)
-# Fields of a spec that name other jobs of its team.
-_JOBS_NAMED = re.compile(r"^after:|\b(?:near|apart):", re.MULTILINE)
+# Fields of a spec that name other jobs of its team, at any depth: a template has them below `job`.
+_JOBS_NAMED = re.compile(r"\b(?:after|near|apart)['\"]?[ \t]*:")
 
 
 @contextmanager
@@ -39,9 +39,17 @@ def create_draft_copy_of_workspace(
         if root is not None:
             _copy_spec_dependencies_to_draft(root, folder)
             _copy_named_specs_to_draft(root, folder, specs)
+            templates = [
+                *(folder / JOB_TEMPLATES).rglob("*.yaml"),
+                *(folder / SPECS).glob("*/templates/**/*.yaml"),
+            ]
+            names_jobs = any(
+                _JOBS_NAMED.search(one.read_text(errors="replace")) for one in templates if one.is_file()
+            )
             for path, text in files.items():
-                if _JOBS_NAMED.search(text):
-                    _copy_team_specs_to_draft(root, folder, Path(path).parts[1])
+                if _JOBS_NAMED.search(text) or (names_jobs and "template" in text):
+                    for team in _list_teams_of_draft_file(root, path):
+                        _copy_team_specs_to_draft(root, folder, team)
                 if path.startswith(f"{SPECS}/") and _may_name_nearby_files(text):
                     _copy_files_beside_specs_to_draft(root, folder, Path(path).parent)
         for path in files:
@@ -100,6 +108,12 @@ def _copy_files_beside_specs_to_draft(root: Path, folder: Path, where: Path) -> 
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target, follow_symlinks=False)
+
+
+def _list_teams_of_draft_file(root: Path, path: str) -> list[str]:
+    """Return the team of a file, or all teams for a template that any may use."""
+    top, owner, *_ = Path(path).parts
+    return [owner] if top == SPECS else sorted(one.name for one in (root / SPECS).iterdir() if one.is_dir())
 
 
 def _copy_team_specs_to_draft(root: Path, folder: Path, team: str) -> None:

@@ -11,6 +11,7 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.starter.sweeps import list_blocks_of_job_to_copy
 from gangplan.starter.templates import render_job_of_new_template, render_new_template_text
+from tests.schedules import worlds
 from tests.workspaces import gangplan, stock, write
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,18 @@ def test_all_teams_get_it_in_jobtemplates(root: Path) -> None:
     outcome = gangplan(*NEW, "--all-teams", "-q", "-C", root)
     assert (outcome.code, outcome.out) == (0, "")
     assert "  image: openmpi\n" in (root / "jobtemplates/filer.yaml").read_text()
+
+
+@pytest.mark.parametrize("where", [(), ("--all-teams",)])
+def test_a_job_that_names_others_becomes_a_template(where: tuple[str, ...], tmp_path: Path) -> None:
+    """The jobs that it names are there, also when only the template names them."""
+    worlds.stock(
+        tmp_path, **{"specs/nlp/late.yaml": worlds.SPEC.replace(worlds.NIGHTLY, "after: [filings]\n")}
+    )
+    outcome = gangplan("new", "template", "lates", "--from", "specs/nlp/late.yaml", "-C", tmp_path, *where)
+    assert outcome.code == 0, outcome.err
+    made = gangplan("new", "job", "other", "--template", "lates", "-n", "-C", tmp_path)
+    assert made.code == 0, made.err
 
 
 def test_all_teams_get_none_that_the_team_of_the_job_would_not_use(root: Path) -> None:
