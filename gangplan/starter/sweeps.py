@@ -32,7 +32,7 @@ def parse_new_sweep_parameters(given: Sequence[str]) -> dict[str, list[str]]:
 
 def render_new_sweep_text(job: bytes, file: str, parameters: Parameters, at_once: int, head: str) -> str:
     """Write a sweep of a job after the text `head`. Comments of the fields that are taken over are kept, except
-    those in the command.
+    those in the command. A parameter is a field of the job with one value, else `--NAME` of its command.
 
     Raises UserError for a job that cannot be read, or whose fields do not each start on a line of their own.
     """
@@ -43,14 +43,18 @@ def render_new_sweep_text(job: bytes, file: str, parameters: Parameters, at_once
         f"    {name}: [{', '.join(map(_format_sweep_value, values))}]\n"
         for name, values in parameters.items()
     )
-    template = "".join(_build_new_sweep_template_blocks(job.decode().lstrip("\ufeff"), document, parameters))
+    of_field = [name for name in parameters if _is_new_sweep_parameter_a_field(name, document)]
+    others = {name: values for name, values in parameters.items() if name not in of_field}
+    template = "".join(_build_new_sweep_template_blocks(job.decode().lstrip("\ufeff"), document, others))
     text = (
         f"{head}apiVersion: gangplan.dev/v1\nkind: Sweep\nparameters:\n  grid:\n{grid}"
         f"maxConcurrent: {at_once}\ntemplate:\n{template}"
     )
+    for name in of_field:
+        text = edit_field(text, file, ("template", name), f'"{format_parameter_placeholder(name)}"')
     made, _ = load_document(text.encode(), file)
     wanted = {name for name in document.value if name not in NOT_IN_SWEEP_TEMPLATE}
-    if "template" in wanted and "command" not in wanted:
+    if "template" in wanted and "command" not in wanted and others:
         wanted.add("parameters")
     if (
         made is None
@@ -62,13 +66,23 @@ def render_new_sweep_text(job: bytes, file: str, parameters: Parameters, at_once
     return text
 
 
+def _is_new_sweep_parameter_a_field(name: str, document: Document) -> bool:
+    """Return whether a parameter is a field that the job has, and no flag of its command."""
+    value = document.value.get(name)
+    words = document.value.get("command") or ()
+    words = words.split() if isinstance(words, str) else map(str, words)
+    is_flag = any(word.partition("=")[0] == f"--{name}" for word in words)
+    has_one = value is not None and not isinstance(value, dict | list)
+    return has_one and name not in {*NOT_IN_SWEEP_TEMPLATE, "command", "description"} and not is_flag
+
+
 def _build_new_sweep_template_blocks(text: str, document: Document, parameters: Parameters) -> list[str]:
     """Return the fields of a job, each indented, with the comments above them.
 
     A job from a template gets the parameters of the sweep, too.
     """
     found = []
-    if "template" in document.value and not {"parameters", "command"} & {*document.value}:
+    if parameters and "template" in document.value and not {"parameters", "command"} & {*document.value}:
         pairs = ", ".join(f'{name}: "{format_parameter_placeholder(name)}"' for name in parameters)
         found.append(f"  parameters: {{{pairs}}}\n")
     for name, block in list_blocks_of_job_to_copy(text):

@@ -76,6 +76,16 @@ template:
     )
 
 
+def test_a_field_of_the_job_is_swept_as_a_field(root: Path) -> None:
+    """As `new template` reads the same name; a flag of the command comes first."""
+    outcome = gangplan(*NEW, "-p", "workers=1,2", "-p", "gpus=2,4", "-p", "lr=1e-5,1e-4", "-C", root)
+    assert outcome.code == 0, outcome.err
+    text = (root / "specs/nlp/rates.yaml").read_text()
+    assert '  workers: "${{ parameters.workers }}"   # one node\n  gpus: "${{ parameters.gpus }}"\n' in text
+    assert "--workers" not in text
+    assert '- "--lr=${{ parameters.lr }}"' in text
+
+
 def test_a_one_line_command_gets_its_parameters_at_the_end(root: Path) -> None:
     line = "command: [python, train.py, --lr=3e-4, --batch, 64, --fp16]"
     write(root, {"specs/nlp/tune.yaml": JOB.replace(line, "command: python train.py")})
