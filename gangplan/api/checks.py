@@ -189,9 +189,9 @@ def require_something_checked(request: Request, result: Result) -> None:
     )
 
 
-def resolve_day(text: str | None) -> datetime.date:
+def resolve_day(text: str | None, flag: str = "--today") -> datetime.date:
     """Return the day of a flag, or today. Raises UserError."""
-    flag = "--today " if text is not None else "GANGPLAN_TODAY="
+    flag = f"{flag} " if text is not None else "GANGPLAN_TODAY="
     text = clock.read_today() if text is None else text
     try:
         if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):  # fromisoformat also accepts weeks

@@ -53,7 +53,7 @@ def print_cost_history(
     if request.specs:
         raise UserError("--history is about runs, not specs", "Choose with --team and --cluster.")
     target = resolve_output_file_flag(file, request.root, "the history") if equals else None
-    midnight = datetime.datetime.combine(resolve_day(since), datetime.time(), datetime.UTC)
+    midnight = datetime.datetime.combine(resolve_day(since, "--since"), datetime.time(), datetime.UTC)
     lasted = _read_measured_hours(measured) if measured is not None else None
     told = read_run_history(request.root, int(midnight.timestamp()), request.clusters, request.teams, lasted)
     _refuse_measured_flag_for_two_clusters(told, measured)

@@ -37,7 +37,11 @@ def run_pipeline_engine_command(
     chains = build_chains_for_pipeline_command(result.workspace, result.runs, engine)
     if not chains:
         message = f"no job comes after another on a cluster whose pipelines.engine is {engine}"
-        raise UserError(message, "Write after: [JOB] into a spec (docs/pipelines.md).")
+        is_offered = any(one.spec.pipelines for one in result.workspace.clusters.values())
+        offer = (
+            "" if is_offered else f"State pipelines: {{engine: {engine}}} in the cluster's file, and write"
+        )
+        raise UserError(message, f"{offer or 'Write'} after: [JOB] into a spec (docs/pipelines.md).")
     line = f"# Made by `gangplan pipeline {engine}`; see docs/pipelines.md.\n"
     files = {f"{one.cluster}-{one.team}.yaml": line + write(one) for one in chains}
     outcome = write_or_print_files(files, output, is_check, bool(request.clusters))

@@ -124,6 +124,8 @@ def _build_log_sighting(text: str, one: FoundSign, line: int, file: str, who: Ru
         _WORKER_WORDS.search(said) if whose.worker is None else None
     ):
         whose = replace(whose, role="node", worker=int(match[1]))
+    if one.cause == "exception":  # the end of a traceback says more than its beginning
+        said = facts.get("what", said)
     return Sighting(one.cause, file, line, "", said, whose, at, facts, one.is_warning)
 
 

@@ -106,8 +106,10 @@ def read_run_history(
             pools[one.cluster_file] = _read_pools_of_past_cluster_file(held[one.cluster_file])
         bodies = _load_rendered_objects(held[one.entered.blob])
         runs = [one]
-        if any(body.get("kind") == "CronJob" for body in bodies):
+        kinds = {body.get("kind") for body in bodies}
+        if kinds & {"CronJob", "Job"}:  # a schedule, or a Job that waits for runs before it, has a template
             bodies = unwrap_scheduled_run(bodies)
+        if "CronJob" in kinds:
             runs = _list_dated_stays(one, bodies, dated, since)
             schedules += not runs
         for run in runs:

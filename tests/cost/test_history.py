@@ -114,6 +114,25 @@ def test_every_grouping_has_the_same_sum(repo: Repository, monkeypatch: pytest.M
     )
 
 
+def test_a_run_that_comes_after_another_costs_what_it_asks_for(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git has a template of it, and a Job that waits."""
+    at(monkeypatch, 1)
+    late = f"{workspaces.SPEC}after: [once]\nretries: 2\n"
+    worlds.stock(repo.root, **{"specs/nlp/once.yaml": workspaces.SPEC, "specs/nlp/late.yaml": late})
+    repo.render()
+    repo.commit()
+    hours = {one["job"]: one["gpuHours"] for one in history(repo)["runs"]}
+    assert (hours["once"], hours["late"]) == ("192", "192")
+
+
+def test_a_wrong_day_is_reported_with_its_flag(repo: Repository) -> None:
+    outcome = gangplan("cost", "-C", repo.root, "--history", "--since", "yesterday")
+    assert outcome.code == Exit.INPUT
+    assert "Write --since 2026-12-31." in outcome.err
+
+
 def test_unreadable_files_have_no_cost(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, 1)
     folder = repo.root / "rendered/lab/runs/nlp"

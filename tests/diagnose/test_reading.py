@@ -107,6 +107,13 @@ def test_lines_of_json_are_a_log(tmp_path: Path) -> None:
     assert read(path) == (0, 1)
 
 
+def test_an_exception_is_shown_by_its_last_line(tmp_path: Path) -> None:
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    main()\n'
+    (tmp_path / "a.log").write_text(f"{trace}ValueError: batch must be positive\n")
+    outcome = gangplan("diagnose", tmp_path / "a.log")
+    assert "seen   ValueError: batch must be positive\n" in outcome.out
+
+
 def test_a_truncated_file_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps(POD, indent=2)[:-20])

@@ -102,7 +102,9 @@ def prove_preempted_run_resumes(world: World, run: BuiltRun) -> Iterator[tuple[i
     mine = find_workload_priority_of_run(world, run.once(build_run_request, world))
     owner = _describe_owners_of_borrowed_quota(world, verdict, mine)
     if owner:
-        yield found[0], _report_reclaimable_borrowed_quota(verdict, owner)
+        is_trial = run.unit.job.trial is not None  # the queue of a sweep has no quota of its own
+        otherwise = "" if is_trial else ", or ask for no more than the team's own quota"
+        yield found[0], _report_reclaimable_borrowed_quota(verdict, owner, otherwise)
         return
     # A team's default is not the run's choice, so it is not reported for each run.
     origin = run.unit.job.origins.get("priority")
@@ -115,15 +117,15 @@ def prove_preempted_run_resumes(world: World, run: BuiltRun) -> Iterator[tuple[i
         yield found[0], _report_preemption_by_priority(above)
 
 
-def _report_reclaimable_borrowed_quota(verdict: AdmissionVerdict, owner: str) -> Problem:
-    """Return the problem that `owner` may take back what the run borrows."""
+def _report_reclaimable_borrowed_quota(verdict: AdmissionVerdict, owner: str, otherwise: str) -> Problem:
+    """Return the problem that `owner` may take back what the run borrows; `otherwise` is another way out."""
     (flavor, resource), amount = max(verdict.borrowed.items(), key=lambda item: (_is_device(item[0]), item))
     return Problem(
         ("spec", "trainer"),
         f"the run borrows {format_with_unit(resource, amount)} of flavor {flavor} even when its queue is"
         f" idle; when {owner} wants its quota back, Kueue stops the run, and without a checkpoint all its"
         " work is lost",
-        f"{CHECKPOINT_HELP}, or ask for no more than the team's own quota.",
+        f"{CHECKPOINT_HELP}{otherwise}.",
         PREEMPTIBLE_WITHOUT_CHECKPOINT,
         "workers",
     )
