@@ -193,7 +193,7 @@ def _check_wide_rights_of_role_binding(body: Body, index: QueueIndex, generated:
         elif subject["kind"] != "ServiceAccount" and _is_added_system_subject(subject, generated):
             yield _report_wide_rights(
                 ("subjects", place, "name"),
-                f"'{subject['name']}' is no person: the cluster itself uses names that begin with system:",
+                f"'{subject['name']}' belongs to the cluster, not to a person: its name begins with system:",
             )
         home = body["metadata"].get("namespace")
         if subject["kind"] == "ServiceAccount" and subject.get("namespace", home) != home:
