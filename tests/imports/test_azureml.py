@@ -94,6 +94,36 @@ def test_fields_become_those_of_a_spec(tmp_path: Path, old: str, new: str, field
     assert read(tmp_path, AZUREML.replace(old, new)).imported[0].draft.values[field] == value
 
 
+@pytest.mark.parametrize(
+    ("stated", "added"),
+    [
+        ("{type: integer, optional: true}", []),
+        ("{type: integer, optional: true, description: of the generator}", []),
+        ("{type: uri_folder, optional: true, mode: ro_mount}", []),
+        ("{type: integer, optional: true, default: 0}", ["--seed", "0"]),
+        ("{type: string, optional: true, default: ''}", ["--seed", ""]),
+        ("{type: boolean, optional: true, default: false}", ["--seed", "false"]),
+        ("3", ["--seed", "3"]),
+        ("null", []),
+    ],
+)
+def test_a_part_is_there_if_its_input_has_a_value(tmp_path: Path, stated: str, added: list[str]) -> None:
+    """Azure ML leaves out $[[...]] with an optional input that has neither a value nor a default."""
+    text = AZUREML.replace("  epochs: 10\n", f"  seed: {stated}\n").replace(
+        "--epochs ${{inputs.epochs}}", "$[[--seed '${{inputs.seed}}']]"
+    )
+    batch = read(tmp_path, text)
+    (one,) = batch.imported
+    assert one.draft.values["command"][4:-2] == added
+    assert "seed" not in str(one.draft.values["data"])
+    assert not [one for one in batch.everything if "inputs.seed" in one.message]
+
+
+def test_a_required_input_without_a_value_is_asked_about(tmp_path: Path) -> None:
+    batch = read(tmp_path, AZUREML.replace("  epochs: 10\n", "  epochs: {type: integer}\n"))
+    assert "nothing says what ${{inputs.epochs}} is" in [one.message for one in batch.everything]
+
+
 def test_tensorflow_starts_once_per_worker(tmp_path: Path) -> None:
     text = AZUREML.replace(
         "type: pytorch, process_count_per_instance: 8", "type: tensorflow, worker_count: 2"

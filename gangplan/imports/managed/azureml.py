@@ -199,6 +199,9 @@ class _Job:
         if handed is not None:
             self._handed(name, handed[1], path or node, work)
             return
+        if _has_no_value(node):
+            node.mapped("command")  # its part of the command is left out; a required one is asked about
+            return
         if isinstance(node.value, dict) and (path or kind in _DATA_TYPES):
             folder = f"/inputs/{name}"
             is_file = kind == "uri_file"
@@ -318,6 +321,15 @@ class _Job:
             )
         for key, node in root["tags"].fields():
             map_managed_job_tag(key, node, work)
+
+
+def _has_no_value(node: SourceNode) -> bool:
+    """Return whether an input has neither a value nor a default; data have one unless they are optional."""
+    if not isinstance(node.value, dict):
+        return not node
+    if any(node[name] for name in ("path", "value", "default")):
+        return False
+    return node["type"].text() not in _DATA_TYPES or node["optional"].value is True
 
 
 def _set_start_method(work: SourceJob, start: StartMethod) -> None:
