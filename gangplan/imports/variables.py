@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.draft import SpecDraft
+from gangplan.imports.expressions import find_variables_read_by_script
 from gangplan.imports.mpijob import MPI_OPERATOR_VARIABLES
 from gangplan.imports.workload import PodRole, SourceJob
 from gangplan.model.frameworks import MPI_FRAMEWORKS, PADDLE_VARIABLES
 from gangplan.plan.launchers import UnreadableError, find_launchers, find_script_index
 from gangplan.plan.launchers.shell import read_shell_commands
 
-_NAME = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)|([A-Za-z_][A-Za-z0-9_]*))")
 _KUBELET = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 # What a worker's shell has to set for variables of other controllers, by how the run starts. Trainer v2.3
 # sets PET_* and JAX_*, gangplan the variables of plain runs (plan/environment.py).
@@ -212,7 +212,7 @@ def _find_unset_script_variables(
 
 def _find_names_to_set(work: SourceJob, script: str, framework: str, role: PodRole | None) -> set[str]:
     """Return the variables that a script reads, and that neither it nor the source's own list sets."""
-    used = {found[1] or found[2] for found in _NAME.finditer(script)}
+    used = find_variables_read_by_script(script)
     try:
         set_here = {word.text.partition("=")[0] for one in read_shell_commands(script) for word in one.sets}
     except UnreadableError:
