@@ -12,6 +12,7 @@ from gangplan.rules.model import Rule, Severity
 from gangplan.spec.flow import format_flow_list as format_flow_list
 
 _LONGEST = 400
+_KUBELET_REFERENCE = re.compile(r"\$\(([A-Z_][A-Z0-9_]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,18 @@ def correct_launcher_words_in_command(
 
 
 def join_shell_words(words: Sequence[str]) -> str:
-    """Return words as one line of a shell script, in which `$NAME` stays a variable."""
+    """Return words as one line of a shell script, in which `$NAME` stays a variable.
+
+    `$(NAME)` in capitals becomes one, too: it is Kubernetes' form, and a shell would take it for a command.
+    """
     return " ".join(
-        '"' + re.sub(r'(["\\`])', r"\\\1", word) + '"' if "$" in word else shlex.quote(word) for word in words
+        '"' + re.sub(r'(["\\`])', r"\\\1", _KUBELET_REFERENCE.sub(_write_shell_variable, word)) + '"'
+        if "$" in word
+        else shlex.quote(word)
+        for word in words
     )
+
+
+def _write_shell_variable(found: re.Match[str]) -> str:
+    following = found.string[found.end() : found.end() + 1]
+    return f"${{{found[1]}}}" if following.isalnum() or following in ("_", "[") else f"${found[1]}"

@@ -52,6 +52,31 @@ def test_right_words_do_not_break_the_rule(rule: str, words: list[str], root: Pa
 
 
 @pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        (["./a", "--rank", "$(RANK)"], './a --rank "$RANK"'),
+        (["./a", "$(MASTER_ADDR):23456", "$(A)$(B)"], './a "$MASTER_ADDR:23456" "$A$B"'),
+        (["./a", "$(RANK)_x", "$(RANK)0"], './a "${RANK}_x" "${RANK}0"'),
+        (["./a", "$(date)", "$(hostname -f)"], './a "$(date)" "$(hostname -f)"'),
+        (["./a", "`hostname`"], './a "$(hostname)"'),
+        (["./a", "$RANK", "~/x"], "./a \"$RANK\" '~/x'"),
+    ],
+)
+def test_a_variable_in_the_form_of_kubernetes_becomes_one_of_the_shell(
+    words: list[str], script: str, root: Path
+) -> None:
+    """A shell takes $(RANK) for a command of that name."""
+    helps = [one.help for one in problems(root, "openmpi", words) if one.rule == "command-variable"]
+    assert script in helps[0].replace("''", "'")
+
+
+def test_a_shell_that_is_needed_anyway_reads_variables_in_its_own_form(root: Path) -> None:
+    helps = [one.help for one in problems(root, "openmpi", ["./a", "--rank", "$(RANK)", ">", "log"])]
+    assert any('"$RANK"' in help for help in helps)
+    assert not any("$(RANK)" in help for help in helps)
+
+
+@pytest.mark.parametrize(
     ("size", "rules"), [(LONGEST_WORD, set[str]()), (LONGEST_WORD + 1, {"command-too-long"})]
 )
 def test_a_word_longer_than_linux_takes_is_refused(size: int, rules: set[str], root: Path) -> None:
