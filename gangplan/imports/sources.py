@@ -41,7 +41,11 @@ _FREE_BLANK = re.compile(rf"\A<([A-Za-z][A-Za-z0-9_ .-]*)>\Z|{_WORDS}(?!=)")
 _SHARED = frozenset({*RUNTIME_KINDS, "PersistentVolumeClaim", CLAIM_TEMPLATE_KIND})
 # Fields below which a dollar sign belongs to a shell or the kubelet.
 _FREE = frozenset(
-    {"command", "args", "annotations", "data", "env", "Environment", "HyperParameters", "entry_point"}
+    {
+        *("command", "args", "annotations", "data", "env", "entry_point"),
+        *("ContainerEntrypoint", "ContainerArguments", "Environment", "HyperParameters"),  # SageMaker
+        "environment_variables",  # Azure ML
+    }
 )
 
 _OF_SHELL = _FREE - {"annotations", "data"}

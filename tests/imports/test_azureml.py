@@ -124,6 +124,11 @@ def test_a_required_input_without_a_value_is_asked_about(tmp_path: Path) -> None
     assert "nothing says what ${{inputs.epochs}} is" in [one.message for one in batch.everything]
 
 
+def test_variables_in_variables_need_no_value(tmp_path: Path) -> None:
+    text = AZUREML.replace("NCCL_DEBUG: INFO", "CACHE: $HOME/cache")
+    assert read(tmp_path, text).imported[0].draft.values["env"] == {"CACHE": "$HOME/cache"}
+
+
 def test_tensorflow_starts_once_per_worker(tmp_path: Path) -> None:
     text = AZUREML.replace(
         "type: pytorch, process_count_per_instance: 8", "type: tensorflow, worker_count: 2"

@@ -134,6 +134,18 @@ def test_jobs_that_cannot_be_imported_are_refused(
     assert any(one.rule == rule and what in one.message for one in batch.everything), batch.everything
 
 
+@pytest.mark.parametrize("key", ["ContainerEntrypoint", "ContainerArguments"])
+def test_variables_of_a_shell_in_the_command_are_the_shell_s(tmp_path: Path, key: str) -> None:
+    """The shell in the container fills them in, and no template has to."""
+    script = "cd $HOME && python t.py --out $OUT_DIR/x --hosts ${SM_HOSTS}"
+    parts: dict[str, Any] = {"ContainerEntrypoint": ["bash", "-c"], "ContainerArguments": []}
+    parts[key] = [*parts[key], script]
+    batch = read(tmp_path, changed(AlgorithmSpecification=parts, Environment={"OUT_DIR": "/tmp/o"}))
+    (one,) = batch.imported
+    assert script in one.draft.values["command"][2]
+    assert one.draft.values["env"]["OUT_DIR"] == "/tmp/o"
+
+
 def test_hyperparameters_read_from_a_file_are_asked_about(tmp_path: Path) -> None:
     body = changed(HyperParameters=None)
     body["HyperParameters"] = {"depth": "4"}
