@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.imports.draft import ImportTarget, SpecDraft
-from gangplan.imports.pools import has_slices_of_imported_worker
+from gangplan.imports.pools import has_slices_of_imported_worker, is_pool_for_imported_worker
 from gangplan.imports.workload import Hint, SourceJob
 from gangplan.model.frameworks import MPI_FRAMEWORKS
 from gangplan.spec.machines import INSTANCES, find_gpu_model
@@ -25,10 +25,19 @@ def settle_rank_start_by_image(work: SourceJob, home: ImportTarget) -> None:
         )
 
 
+def map_hints_about_machines(draft: SpecDraft) -> None:
+    """Map GPU models, machine types and capacities, which decide together with a worker's size which pools fit."""
+    for kinds in (("model", "machine"), ("capacity",)):
+        for hint in draft.work.hints:
+            if hint.kind in kinds:
+                _HANDLERS[hint.kind](draft, hint)
+
+
 def map_import_hints(draft: SpecDraft) -> None:
-    """Map pools, GPU models, machine types and grace periods; then claims."""
+    """Map pools and grace periods; then claims."""
     for hint in draft.work.hints:
-        _HANDLERS[hint.kind](draft, hint)
+        if hint.kind in ("pool", "grace"):
+            _HANDLERS[hint.kind](draft, hint)
     for name, (entry, node) in draft.work.new_claims.items():
         if name not in draft.home.of_team.claims:
             draft.suggest(
@@ -124,7 +133,25 @@ def _map_grace_period_hint(draft: SpecDraft, hint: Hint) -> None:
         hint.node.dropped("the grace period of a run is from 30s to 1h; omitted it is 2m")
 
 
+def _map_capacity_hint(draft: SpecDraft, hint: Hint) -> None:
+    """Map a capacity such as spot if each cluster has a pool of it for workers; else ask."""
+    clusters = draft.home.clusters.values()
+    has_pools = all(
+        any(
+            pool.capacity == hint.text and is_pool_for_imported_worker(draft, pool)
+            for pool in one.node_pools.values()
+        )
+        for one in clusters
+    )
+    if clusters and has_pools:
+        draft.put("placement.capacity", hint.text, hint.node)
+        return
+    message = f"the source runs on {hint.text} nodes, and no pool of the team's clusters has such nodes for its workers"
+    draft.ask(hint.node, message, f"Add such a pool, and write placement: {{capacity: {hint.text}}}.")
+
+
 _HANDLERS = {
+    "capacity": _map_capacity_hint,
     "pool": _map_scheduler_partition_to_pool,
     "model": _map_gpu_model_hint,
     "machine": _map_machine_type_hint,

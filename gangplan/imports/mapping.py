@@ -10,7 +10,7 @@ from gangplan.imports.command import ConvertedCommand, UnreadableError, convert_
 from gangplan.imports.containers import map_containers_to_setup_and_sidecars
 from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.environment import map_imported_env
-from gangplan.imports.hints import map_import_hints, settle_rank_start_by_image
+from gangplan.imports.hints import map_hints_about_machines, map_import_hints, settle_rank_start_by_image
 from gangplan.imports.identity import build_migrated_name, map_identity
 from gangplan.imports.images import map_imported_image_to_catalog
 from gangplan.imports.interfaces import drop_node_interfaces
@@ -61,6 +61,7 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
         map_imported_pod_fields(draft, role)
         if role is not work.workers:
             account_for_imported_placement(draft, role)
+    map_hints_about_machines(draft)
     map_imported_devices_and_fabric(draft)
     for role in work.roles:
         map_containers_to_setup_and_sidecars(draft, role)

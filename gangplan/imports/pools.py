@@ -10,7 +10,7 @@ from gangplan.imports.amounts import convert_imported_memory
 from gangplan.imports.draft import SpecDraft
 from gangplan.model.quantity import parse_quantity
 from gangplan.spec.cluster import Cluster
-from gangplan.spec.machines import find_gpu_model
+from gangplan.spec.machines import INSTANCES, find_gpu_model
 from gangplan.spec.nodes import NodePool
 
 # What a node has in addition to a worker, for a launcher, sidecars and daemons.
@@ -53,6 +53,19 @@ def _has_devices_of_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
     )
 
 
+def is_pool_for_imported_worker(draft: SpecDraft, pool: NodePool) -> bool:
+    """Return whether a node of a pool has the GPUs, the devices and the room of a worker."""
+    gpus, model = draft.values.get("gpus", 0), draft.values.get("gpu", {}).get("model")
+    if pool.gpu is not None and model not in (None, pool.gpu.model):
+        return False
+    has_gpus = not gpus or (pool.gpu is not None and pool.gpu.count >= gpus)
+    return (
+        has_gpus
+        and _has_devices_of_imported_worker(draft, pool)
+        and has_room_for_imported_worker(draft, pool)
+    )
+
+
 def suggest_pool_for_imported_job(
     draft: SpecDraft, cluster: str, spec: Cluster
 ) -> tuple[str, NodePool] | None:
@@ -66,19 +79,12 @@ def suggest_pool_for_imported_job(
     is_named = "nodePool" in draft.values.get("placement", {}) or "mig" in chosen
     if is_named or spec.teams[draft.home.team].quota:
         return None
-    for pool in spec.node_pools.values():
-        if pool.gpu is not None and chosen.get("model") not in (None, pool.gpu.model):
-            continue
-        if not _has_devices_of_imported_worker(draft, pool):
-            continue
-        if ((pool.gpu is not None and pool.gpu.count >= gpus) or not gpus) and has_room_for_imported_worker(
-            draft, pool
-        ):
-            return None
+    if any(is_pool_for_imported_worker(draft, pool) for pool in spec.node_pools.values()):
+        return None
     cpu = -(-parse_quantity(str(draft.values.get("cpu", 1))).milli() // 1000) + _MORE_CPU
     memory = parse_quantity(str(draft.values.get("memory", "1Gi"))).value() + _MORE_MEMORY
     memory = -(-memory >> 30) << 30
-    model = chosen.get("model") or _find_gpu_model_in_node_selectors(draft)
+    model = chosen.get("model") or _find_gpu_model_in_source(draft)
     value: dict[str, Any] = {
         "count": draft.values.get("workers") or draft.values.get("elastic", {}).get("max", 1),
         "cpu": cpu,
@@ -138,8 +144,13 @@ def _choose_pool_label_for_imported_job(
     return key
 
 
-def _find_gpu_model_in_node_selectors(draft: SpecDraft) -> str:
-    """Return the GPU model found in any label by which the source selects nodes, else a placeholder."""
+def _find_gpu_model_in_source(draft: SpecDraft) -> str:
+    """Return the GPU model that the source names, or that of its machines or its node selectors; else a placeholder."""
+    for hint in draft.work.hints:
+        machine = INSTANCES.get(hint.text.lower()) if hint.kind == "machine" else None
+        named = machine.model if machine else find_gpu_model(hint.text) if hint.kind == "model" else ""
+        if named:
+            return named
     for entry in draft.work.account.entries():
         is_label = {"nodeSelector", "affinity"} & {str(part) for part in entry.path}
         if is_label and isinstance(entry.value, str) and (found := find_gpu_model(entry.value)):

@@ -53,11 +53,12 @@ class SourceSetting:
 class Hint:
     """What a source says in its own terms about where it runs.
 
-    It is a partition or pool, a GPU model, a machine type of a cloud, or the seconds of a grace period.
+    It is a partition or pool, a GPU model, a machine type of a cloud, the capacity of nodes (spot), or the
+    seconds of a grace period.
     gangplan.imports.hints matches it with the clusters.
     """
 
-    kind: Literal["pool", "model", "machine", "grace"]
+    kind: Literal["pool", "model", "machine", "capacity", "grace"]
     text: str
     node: SourceNode
 

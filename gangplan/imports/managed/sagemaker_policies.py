@@ -32,9 +32,8 @@ def map_sagemaker_policies(root: SourceNode, machine: str, place: SourceNode, wo
     )
     spot = root["EnableManagedSpotTraining"]
     if spot.value is True and "checkpoint.to" in work.values:
-        work.values["placement.capacity"] = "spot"
+        work.hints.append(Hint("capacity", "spot", spot))
         work.values.setdefault("retries", 3)
-        spot.mapped("placement.capacity")
     elif spot.value is True:
         spot.asked(
             "machines that may go away need a checkpoint: placement.capacity: spot, checkpoint: and retries:"
