@@ -163,8 +163,8 @@ def _look_for_blanks_in_draft(kind: SourceKind, draft: SpecDraft) -> None:
         if not kind.has_templates:
             has_image = bool(draft.home.answers.image)
             draft.refusals += find_unfilled_source_values(account, has_image, is_mapped=True)
-        for where, message, help in find_blanks_in_commands_and_variables(account):
-            draft.wonder_at(where, message, help)
+        for node, message, help in find_blanks_in_commands_and_variables(account):
+            draft.wonder(node, message, help)
 
 
 def _read_source_job(kind: SourceKind, source: SourceObject, findings: list[Finding]) -> SourceJob | None:

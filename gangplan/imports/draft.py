@@ -71,11 +71,12 @@ class ImportTarget:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that only a person can answer, and its place in the source."""
+    """A question that only a person can answer, and its place at or below a node of the source."""
 
     where: Location
     message: str
-    help: str = ""
+    help: str
+    node: SourceNode
 
 
 class UnmetFact(NamedTuple):
@@ -153,15 +154,15 @@ class SpecDraft:
     def ask(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about the value at a node, in the account and among the findings."""
         node.account.mark(node.path, "asked", "", message)
-        self.questions.append(Question(node.where, f"{node.name}: {message}", help))
+        self.questions.append(Question(node.where, f"{node.name}: {message}", help, node))
 
     def wonder(self, node: SourceNode, message: str, help: str = "") -> None:
         """Ask about something that was mapped all the same."""
-        self.wonder_at(node.where, message, help)
+        self.wonder_at(node.where, message, help, node)
 
-    def wonder_at(self, where: Location, message: str, help: str) -> None:
-        """Ask about a place of the source."""
-        self.questions.append(Question(where, message, help))
+    def wonder_at(self, where: Location, message: str, help: str, node: SourceNode) -> None:
+        """Ask about a place inside the value at a node."""
+        self.questions.append(Question(where, message, help, node))
 
     def miss(self, area: str, what: str, source: str, run: str | None, why: str) -> None:
         """Record what the source says and no field of its pods does, and that the run has something else."""

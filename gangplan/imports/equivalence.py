@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 from gangplan.imports.draft import SpecDraft
 from gangplan.imports.images import split_source_image_reference
@@ -13,6 +14,7 @@ from gangplan.imports.shapes import (
     describe_source_for_import_comparison,
 )
 from gangplan.imports.trials import fill_trial_values
+from gangplan.imports.undecided import explain_open_command
 from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -90,6 +92,11 @@ def compare_imported_job_with_run(
         source.facts[key] = Fact(*key, fill_trial_values(fact.value, setting), fact.node)
     keys = sorted({*source.facts, *run.facts}, key=lambda key: (AREAS.index(key[0]), key[1]))
     rows = [_compare_source_fact_with_run(draft, source, run, key) for key in keys]
+    if open_part := explain_open_command(draft):
+        rows = [
+            replace(row, is_same=False, why=open_part) if row.area == "command" and row.is_same else row
+            for row in rows
+        ]
     differs = {row.what for row in rows if not row.is_same}
     rows += _compare_facts_by_role(draft, source, run, setting, differs)
     rows += [ComparedFact(one.area, one.what, one.source, one.run, False, one.why) for one in draft.unmet]

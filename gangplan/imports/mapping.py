@@ -208,15 +208,16 @@ def _ask_about_launches_with_other_counts(
     stated = sorted({count for count in counts if count})
     if len(stated) < 2:
         return
-    node = draft.work.lead.pod.main.node
+    main = draft.work.lead.pod.main.node
+    node = main["command"] or main["args"] or main
     for one, count in zip(command.launches, counts, strict=True):
         if count in (0, ranks):
             continue
         others = " and ".join(str(number) for number in stated if number != count)
-        where = node.account.locate(node.path, one.text, one.number)
+        where = main.account.locate(main.path, one.text, one.number)
         message = f"this launch starts {count} rank{'s' * (count > 1)}, others of the command {others}; in the run it starts all {ranks}, as each of them does"
         help = "Make a job of each number of ranks; what one rank does needs no mpirun."
-        draft.wonder_at(where, message, help)
+        draft.wonder_at(where, message, help, node)
 
 
 def _has_launcher_in_script(words: tuple[str, ...]) -> bool:

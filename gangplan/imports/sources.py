@@ -12,7 +12,7 @@ from typing import Any
 
 from gangplan.errors import UserError
 from gangplan.findings import Finding, Location
-from gangplan.imports.account import Account
+from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.comments import Comments
 from gangplan.model.backend import RUNTIME_KINDS
 from gangplan.model.kinds import CLAIM_TEMPLATE_KIND
@@ -223,8 +223,8 @@ def find_unfilled_source_values(
         yield Finding(IMPORT_TEMPLATE, entry.where, f"{entry.name}: nothing has filled in {what}", help)
 
 
-def find_blanks_in_commands_and_variables(account: Account) -> Iterator[tuple[Location, str, str]]:
-    """Yield blanks where a shell may read the text: the place, a message and its help."""
+def find_blanks_in_commands_and_variables(account: Account) -> Iterator[tuple[SourceNode, str, str]]:
+    """Yield blanks where a shell may read the text: the leaf, a message and its help."""
     for entry in account.entries():
         keys = {str(part) for part in entry.path}
         if entry.state == "dropped" or not isinstance(entry.value, str) or not _OF_SHELL & keys:
@@ -234,4 +234,5 @@ def find_blanks_in_commands_and_variables(account: Account) -> Iterator[tuple[Lo
             continue
         flags = " ".join(f"--set {shlex.quote(f'{name}=VALUE')}" for name in dict.fromkeys(names))
         shown = " and ".join(dict.fromkeys(names))
-        yield entry.where, f"{entry.name}: nothing has filled in {shown}", f"Give its value: {flags}."
+        leaf = SourceNode(account, entry.path, entry.value)
+        yield leaf, f"{entry.name}: nothing has filled in {shown}", f"Give its value: {flags}."

@@ -31,8 +31,8 @@ def ask_about_unset_variables(draft: SpecDraft) -> None:
         return
     known = {*work.sets, *work.renames, *(one.name for role in work.roles for one in role.pod.main.env)}
     known |= draft.values.get("env", {}).keys()
-    script = lead.command[at]
+    script, node = lead.command[at], lead.node["command"] or lead.node["args"] or lead.node
     for name, offset, piece in list(find_unset_shell_variables(script, known, _OF_OTHERS.fullmatch))[:_MOST]:
         where = lead.node.account.locate(lead.node.path, piece, script.count(piece, 0, offset))
         help = f"Give its value: --set {name}=VALUE; or set it under env:, unless the image does."
-        draft.wonder_at(where, f"the command reads ${name}, which nothing sets", help)
+        draft.wonder_at(where, f"the command reads ${name}, which nothing sets", help, node)
