@@ -51,6 +51,7 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
     for role in reversed(work.roles):
         map_imported_resources(draft, role)
     map_imported_workers_and_ranks(draft, command)
+    _ask_about_command_without_launcher(draft, command)
     _map_training_image(draft, command)
     _map_launch_options(draft, command)
     for role in work.roles:  # an MPI launcher passes its variables on
@@ -108,12 +109,6 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
         )
     for question in found.questions:
         draft.wonder(node, question, "Read the command of the spec, and correct it.")
-    if found.is_once and work.start == "mpi" and words and not work.starts_ranks:
-        draft.wonder(
-            node,
-            f"nothing in the command starts ranks, so that it ran once, on the launcher; in a run every rank starts {found.command[0]}",
-            "Write the mpirun of the script into the command, or the program alone.",
-        )
     for role in work.roles:
         if role.pod.main is not lead and role is not work.launcher and not work.launcher:
             _map_other_role_command(draft, role, lead)
@@ -124,6 +119,17 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
         ask_about_absent_variables(draft, found.command, framework, node)
     set_converted_command_in_spec(draft, found, node)
     return found
+
+
+def _ask_about_command_without_launcher(draft: SpecDraft, found: ConvertedCommand) -> None:
+    """Ask about a command of MPI that starts no ranks; a job of one rank needs nothing that does."""
+    work, main = draft.work, draft.work.lead.pod.main.node
+    if found.is_once and found.command and work.start == "mpi" and not work.starts_ranks and work.ranks > 1:
+        draft.wonder(
+            main["command"] or main["args"] or main,
+            f"nothing in the command starts ranks, so that it ran once, on the launcher; in a run every rank starts {found.command[0]}",
+            "Write the mpirun of the script into the command, or the program alone.",
+        )
 
 
 def _map_source_pod_start_command(

@@ -161,3 +161,21 @@ def test_parallel_steps_of_the_same_program_become_specs(tmp_path: Path) -> None
 def test_parallel_steps_that_belong_together_are_refused(tmp_path: Path, text: str) -> None:
     (finding,) = [one for one in read(tmp_path, text, image="mpich").everything if one.is_error]
     assert "several steps run at the same time" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("select", "is_asked"),
+    [
+        ("select=1:ncpus=4", False),
+        ("select=1:ncpus=4:mpiprocs=1", False),
+        ("select=1:ncpus=4:mpiprocs=4", True),
+        ("select=2:ncpus=4", True),
+    ],
+)
+def test_a_job_of_one_rank_needs_no_launcher(select: str, is_asked: bool, tmp_path: Path) -> None:
+    """A serial program runs once, in the source and in the run."""
+    text = f"#!/bin/bash\n#PBS -l {select}\n#PBS -l walltime=1:00:00\npython x.py\n"
+    batch = imported(tmp_path, "pbs", text, "job.pbs", image="openmpi")
+    messages = [one.message for one in batch.everything]
+    assert any("nothing in the command starts ranks" in message for message in messages) is is_asked
+    assert batch.imported[0].draft.values["command"] == ["python", "x.py"]
