@@ -25,6 +25,7 @@ from gangplan.imports.sources import (
     find_unfilled_source_values,
     list_files_to_import,
     read_importable_objects_from_value,
+    refuse_unread_values,
 )
 from gangplan.imports.suggest import Suggestion, apply_import_suggestions
 from gangplan.imports.trials import convert_imported_job_to_sweep
@@ -90,6 +91,7 @@ def read_import_batch(
     """
     batch = Batch()
     files = list_files_to_import(named, kind.suffixes)
+    refuse_unread_values(files, filled)
     found, batch.findings = kind.find(files, filled)
     if not found and not batch.findings:
         place = files[0] if files else named[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from gangplan.model.kinds import CLAIM_TEMPLATE_KIND
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_SOURCE, IMPORT_TEMPLATE
 from gangplan.source import Document, FileLimits, load_all_documents
+from gangplan.spec.near import suggest_nearest
 
 _YAML = (".yaml", ".yml", ".json")
 _LIMITS = FileLimits(max_bytes=4 << 20, max_depth=64, max_entries=200_000)
@@ -29,6 +31,8 @@ GIVEN = "source"
 _VARIABLE = re.compile(
     r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(?::?-|[:,](?=[A-Za-z./]))([^{}]*))?\}|\$([A-Z_][A-Z0-9_]*)"
 )
+# What a value of --set fills in: also names in small letters, which nothing else takes for blanks.
+_FILLED = re.compile(_VARIABLE.pattern.replace("([A-Z_][A-Z0-9_]*)", "([A-Za-z_][A-Za-z0-9_]*)"))
 _HELM = re.compile(r"(?<!\$)\{\{.*?\}\}")  # Azure ML's own expressions are ${{...}}
 # What Jinja fills in, and a value of --set can.
 _NAMED = re.compile(r"(?<!\$)\{\{-? *([A-Za-z_][A-Za-z0-9_]*) *-?\}\}")
@@ -185,9 +189,29 @@ def fill_envsubst_blanks(text: str, filled: Mapping[str, str]) -> str:
     """Fill in `${NAME}` and `$NAME` of the given names, as envsubst does, and blanks such as `<NAME>`."""
     if not filled:
         return text
-    text = _VARIABLE.sub(lambda found: filled.get(found[1] or found[3], found[0]), text)
+    text = _FILLED.sub(lambda found: filled.get(found[1] or found[3], found[0]), text)
     text = _NAMED.sub(lambda found: filled.get(found[1], found[0]), text)
     return _BLANK.sub(lambda found: filled.get(found[1] or found[2], found[0]), text)
+
+
+def refuse_unread_values(files: Sequence[Path], filled: Mapping[str, str]) -> None:
+    """Raise UserError for a value of `--set` whose name is in no file: it is misspelled, or of another source."""
+    named = [name for name in filled if not name.isdigit()]  # scripts have other ways to read arguments
+    texts = (
+        [path.read_text("utf-8", "replace") for path in files if os.access(path, os.R_OK)] if named else []
+    )
+    for name in named:
+        whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        if texts and not any(whole.search(text) for text in texts):
+            blanks = [
+                one for text in texts for like in (_FILLED, _NAMED, _BLANK) for one in like.finditer(text)
+            ]
+            known = {one[1] or one[one.re.groups] for one in blanks}
+            place = "the source" if len(texts) == 1 else "the sources"
+            raise UserError(
+                f"--set {name}={filled[name]}: nothing in {place} reads {name}",
+                suggest_nearest(name, known) if known else "Leave the flag out.",
+            )
 
 
 def find_unfilled_source_values(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.errors import UserError
 from gangplan.findings import Finding
 from gangplan.imports.batch import Batch, judge_import_batch, read_import_batch
 from gangplan.imports.kinds import SOURCE_KINDS
@@ -53,6 +54,43 @@ def test_an_image_that_is_left_open_is_asked_for(tmp_path: Path, blank: str, nam
     value = "registry.example.com" if "/" in blank else IMAGE
     batch = filled(tmp_path, "pytorchjob", text, "job.yaml", **{name: value})
     assert [one for one in batch.everything if one.is_error] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [("IMAEG", "Did you mean 'IMAGE'?"), ("UNUSED", "Known: IMAGE, ")],
+)
+def test_a_value_that_nothing_reads_is_refused(tmp_path: Path, name: str, help: str) -> None:
+    """A misspelled name would leave the blank of the source as it is."""
+    text = PYTORCHJOB.replace(IMAGE, "${IMAGE}")
+    given = {"IMAGE": IMAGE, name: "1"}
+    with pytest.raises(UserError) as caught:
+        filled(tmp_path, "pytorchjob", text, "job.yaml", **given)
+    assert caught.value.message == f"--set {name}=1: nothing in the source reads {name}"
+    assert str(caught.value.help).startswith(help)
+
+
+def test_a_value_is_of_use_if_one_of_the_sources_reads_it(tmp_path: Path) -> None:
+    workspace = home(tmp_path / "workspace")
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources/one.yaml").write_text(PYTORCHJOB.replace(IMAGE, "$IMAGE"), encoding="utf-8")
+    (tmp_path / "sources/two.yaml").write_text(PYTORCHJOB.replace("lens", "lens-2"), encoding="utf-8")
+    named = [tmp_path / "sources"]
+    read_import_batch(SOURCE_KINDS["pytorchjob"], named, workspace, {"IMAGE": IMAGE})
+    with pytest.raises(UserError, match="nothing in the sources reads OTHER"):
+        read_import_batch(SOURCE_KINDS["pytorchjob"], named, workspace, {"IMAGE": IMAGE, "OTHER": ""})
+
+
+def test_a_variable_in_small_letters_is_filled_in(tmp_path: Path) -> None:
+    """The import asks for its value by this flag."""
+    text = PYTORCHJOB.replace("--epochs 3", "--epochs $epochs")
+    assert text != PYTORCHJOB
+    (question,) = [
+        one for one in imported(tmp_path / "open", "pytorchjob", text).everything if "$epochs" in one.message
+    ]
+    assert "--set epochs=VALUE" in str(question.help)
+    batch = filled(tmp_path, "pytorchjob", text, "job.yaml", epochs="7")
+    assert "--epochs 7" in batch.imported[0].draft.values["command"][2]
 
 
 def test_a_template_of_helm_is_rendered_first(tmp_path: Path) -> None:
