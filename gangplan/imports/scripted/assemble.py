@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from gangplan.imports.scripted.background import find_background_lines
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import FOREIGN_LAUNCHER_NAMES, ScriptLaunch
@@ -84,14 +85,19 @@ def assemble_command(
             else:
                 written[number] = fill_script_variables(raw, values)
     add_list_conditions(items, written, text, values)
+    behind = find_background_lines(items, launches, written, text)
     is_alone = len(written) == 1
     lines = {
-        number: _write_batch_script_launch_line(
+        number: fill_script_variables(shell_of([field.text for field in one.program]), values)
+        if items[number].has_program and not is_alone
+        else _write_batch_script_launch_line(
             one, start, values, is_alone, _list_carried_variables(items, forced, number)
         )
         for number, one in launches.items()
     }
-    written |= {number: _write_list_line(items, number, one) for number, one in lines.items()}
+    written |= {
+        number: _write_list_line(items, number, one, number in behind) for number, one in lines.items()
+    }
     if is_alone and all(isinstance(one, tuple) for one in lines.values()):
         ((number, only),) = lines.items()
         at = find_script_index(only, 0) if isinstance(only, tuple) else -1
@@ -109,15 +115,19 @@ def assemble_command(
             for number, one in enumerate(items)
             if one.kind == "option"
         }
-    script = join_script_lines(items, written)
+    script = join_script_lines(items, written, behind)
     kept = [items[number] for number in sorted(written) if number not in launches]
     return AssembledCommand(("bash", "-c", script), script, kept, asks)
 
 
-def _write_list_line(items: Sequence[ScriptItem], number: int, line: tuple[str, ...] | str) -> str:
+def _write_list_line(
+    items: Sequence[ScriptItem], number: int, line: tuple[str, ...] | str, is_background: bool
+) -> str:
     """Return the line of a launch; a script of several commands stays together where `&&` or `||` joins it."""
     text = shlex.join(line) if isinstance(line, tuple) else line
-    is_listed = items[number].joined or (number + 1 < len(items) and items[number + 1].joined)
+    is_listed = (
+        is_background or items[number].joined or (number + 1 < len(items) and items[number + 1].joined)
+    )
     is_long = not isinstance(line, tuple) and re.search(r"[;&|\n]", text)
     return f"{{\n{text}\n}}" if is_listed and is_long else text
 

@@ -37,6 +37,8 @@ class ScriptItem:
     is_home: bool = False  # a folder that is the run's if no subshell is around it
     shells: tuple[int, ...] = ()  # the subshells around it, where something follows them
     is_background: bool = False
+    has_background: bool = False  # a compound command that starts others in the background
+    reach: int = 1  # the items from it on that one `&` is for
     joined: str = ""  # the operator before it, if it is part of a list
     status: bool | None = None  # whether it succeeds, as far as that is known before the script runs
     is_skipped: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from gangplan.imports.scripted.conditions import evaluate_shell_condition
 from gangplan.imports.scripted.expand import ScriptScope
@@ -162,8 +162,13 @@ def _find_lists(items: Sequence[ScriptItem]) -> Iterator[tuple[int, int]]:
             first = number
 
 
-def join_script_lines(items: Sequence[ScriptItem], written: Mapping[int, str]) -> str:
-    """Return the script of the lines that are written, with the operators between those of one list."""
+def join_script_lines(
+    items: Sequence[ScriptItem], written: Mapping[int, str], behind: Collection[int]
+) -> str:
+    """Return the script of the lines that are written, with the operators between those of one list.
+
+    Those `behind` run in the background.
+    """
     found = ""
     before = -1
     for number in sorted(written):
@@ -171,5 +176,6 @@ def join_script_lines(items: Sequence[ScriptItem], written: Mapping[int, str]) -
         is_joined = before >= 0 and all(items[one].joined for one in range(before + 1, number + 1))
         between = write_subshell_ends(items[before] if before >= 0 else None, item)
         found += (f" {item.joined} " if is_joined else between) + written[number]
+        found += " &" if number in behind else ""
         before = number
     return found + write_subshell_ends(items[before], None) if found else found

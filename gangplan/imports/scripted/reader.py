@@ -10,9 +10,9 @@ from gangplan.imports.account import Account
 from gangplan.imports.refused import RefusedSourceError
 from gangplan.imports.scripted import idioms, variables
 from gangplan.imports.scripted.assemble import find_rank_framework
+from gangplan.imports.scripted.background import refuse_launches_at_once
 from gangplan.imports.scripted.directives import BatchScript, ScriptOption, read_batch_directive_lines
 from gangplan.imports.scripted.expand import ScriptScope
-from gangplan.imports.scripted.items import ScriptItem, ScriptRefusal
 from gangplan.imports.scripted.job import ScriptJob
 from gangplan.imports.scripted.launch import skip_job_step_launcher
 from gangplan.imports.scripted.pieces import ShellValue, fill_script_variables, find_variable_names
@@ -178,9 +178,7 @@ def _select_script_launch_items(walk: ScriptWalk) -> list[int]:
             if number != found[walk.script.step]:
                 items[number].kind, items[number].why = "drop", "another step, which is a spec of its own"
         found = found[walk.script.step :][:1]
-    beside = [number for number in found if items[number].is_background]
-    if len(beside) > 1:
-        walk.refusals += [_build_parallel_job_steps_refusal(items[number]) for number in beside[1:2]]
+    walk.refusals += refuse_launches_at_once(items, found)
     if not found:
         programs = [number for number, item in enumerate(items) if item.kind == "program"]
         whole = [number for number, item in enumerate(items) if item.kind == "keep" and item.has_program]
@@ -191,11 +189,3 @@ def _select_script_launch_items(walk: ScriptWalk) -> list[int]:
         if item.kind == "program" and number not in found:
             item.kind = "keep"
     return found
-
-
-def _build_parallel_job_steps_refusal(item: ScriptItem) -> ScriptRefusal:
-    return ScriptRefusal(
-        item.begin,
-        "several steps run at the same time, each on a part of the nodes",
-        "Import each as a job of its own.",
-    )

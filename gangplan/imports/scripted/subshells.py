@@ -20,13 +20,6 @@ def restore_scope_after_subshell(scope: ScriptScope) -> Iterator[None]:
     scope.exports_all = exports_all
 
 
-def mark_first_launch_as_background(items: Sequence[ScriptItem], is_background: bool) -> None:
-    """Mark the first launch of a group of commands that the script does not wait for."""
-    first = next((item for item in items if item.kind == "launch"), None)
-    if first is not None and is_background:
-        first.is_background = True
-
-
 def unwrap_last_subshells(items: Sequence[ScriptItem]) -> None:
     """Take away the subshells after which the script does nothing: what they leave has no effect."""
     acting = (item for item in reversed(items) if item.kind not in ("set", "drop", "option", "file"))

@@ -14,6 +14,7 @@ from gangplan.imports.scripted.assign import (
     record_shell_assignment,
     record_shell_declaration,
 )
+from gangplan.imports.scripted.background import mark_background
 from gangplan.imports.scripted.captured import is_launch_captured
 from gangplan.imports.scripted.conditions import (
     evaluate_shell_condition,
@@ -63,7 +64,7 @@ from gangplan.imports.scripted.positional import (
     record_script_arguments,
 )
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
-from gangplan.imports.scripted.subshells import mark_first_launch_as_background, restore_scope_after_subshell
+from gangplan.imports.scripted.subshells import restore_scope_after_subshell
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
 
@@ -131,7 +132,8 @@ class ScriptWalk:
         with restore_scope_after_subshell(self.scope) if is_subshell else nullcontext():
             self.all(begin, end, depth + 1)
         self.subshells -= is_subshell
-        mark_first_launch_as_background(self.items[count:], one.is_background)
+        if one.is_background:
+            mark_background(self.items[count:], is_grouped=True)
         if is_subshell:
             self.has_ended = False
             for item in self.items[count:]:
@@ -244,6 +246,8 @@ class ScriptWalk:
         is_idle = all(kind == "drop" for kind in kinds)
         kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
         item = ScriptItem(kind, one.begin, one.end, one.parts, "it only prints or looks", names)
+        item.is_background = one.is_background
+        item.has_background = any(part.operator == "&" for part in one.parts[:-1])
         elsewhere = any(find_remote_start(self._texts(part)) for part in one.parts if part.words)
         if "program" in kinds and not begins and not elsewhere:
             text = self.script.text[one.begin : one.end].strip()
@@ -259,7 +263,7 @@ class ScriptWalk:
         if skipped is None or (len(units) > 1 and has_here_document(one.parts)):
             self._compound(one)
             return
-        status, was = ListStatus(), ""
+        status, was, first = ListStatus(), "", len(self.items)
         gone = {id(one.parts[number]) for number in skipped}
         for unit in units:
             count, runs = len(self.items), status.runs(was)
@@ -273,6 +277,8 @@ class ScriptWalk:
                     item.status = find_item_status(item, self.script.text, self.scope)
                     status.add(was, item.status)
             was = unit.operator
+        if one.is_background:
+            mark_background(self.items[first:])
 
     def _unit(self, unit: ListUnit, is_background: bool, was: str) -> None:
         """Walk through a pipeline of a list; it becomes one item."""
