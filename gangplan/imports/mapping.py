@@ -75,6 +75,9 @@ def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft
         draft.put(path, value)
     for node, message, help in work.questions:
         draft.wonder(node, message, help)
+    for one in work.losses:
+        draft.wonder(one.node, one.why, one.help)
+        draft.miss(one.area, one.what, one.source, one.run, one.why)
     map_imported_steps(draft)
     map_imported_roles(
         draft, draft.values.get("framework") or work.framework or command.framework or work.start

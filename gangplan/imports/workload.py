@@ -64,6 +64,19 @@ class Hint:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLoss:
+    """What a source does and its run does not, where no field of a pod says so; `run` is what the run does."""
+
+    area: str
+    what: str
+    source: str
+    run: str | None
+    why: str
+    help: str
+    node: SourceNode
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerRange:
     """A range of workers, its place, and how often ranks restart within one try."""
 
@@ -156,6 +169,7 @@ class SourceJob:
     exit_codes: list[tuple[str, tuple[int, ...], SourceNode]] = field(default_factory=list)
     elastic: WorkerRange | None = None
     questions: list[tuple[SourceNode, str, str]] = field(default_factory=list)
+    losses: list[SourceLoss] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
     again: Callable[[StartMethod], None] | None = None
     hosts: str = ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gangplan.imports.batch import Batch
 from gangplan.rules.imports import IMPORT_ASKED, IMPORT_SCRIPT
 from tests.imports.sources import imported
@@ -59,6 +61,50 @@ def test_launches_with_different_numbers_of_ranks_are_refused(tmp_path: Path) ->
     assert [line for line, _ in refusals(read(tmp_path / "back", back, "openmpi"))] == [4]
     nodes = "#!/bin/bash\n#SBATCH -N 2\nsrun -N 1 -n 8 ./flow\nsrun -N 2 -n 8 ./flow\n"
     assert [line for line, _ in refusals(read(tmp_path / "nodes", nodes, "openmpi"))] == [4]
+
+
+UNEVEN = {
+    "more tasks than nodes can share": (
+        "-N 2 -n 3",
+        "srun ./flow",
+        ["the job has 3 ranks on 2 nodes, and a run as many on each worker: 4"],
+    ),
+    "a limit on each node that the tasks do not reach": (
+        "-n 10 --ntasks-per-node=4 --gpus=8",
+        "srun ./flow",
+        [
+            "the job has 10 ranks on 3 nodes, and a run as many on each worker: 12",
+            "the job has 8 GPUs on 3 nodes, and a run as many on each worker: 9",
+        ],
+    ),
+    "nodes that a launch leaves out": (
+        "-N 4 -n 4",
+        "srun -n 2 ./flow",
+        ["the job has 2 ranks on 4 nodes, and a run as many on each worker: 4"],
+    ),
+    "mpirun takes the scheduler's number": (
+        "-N 2 -n 3",
+        "mpirun ./flow",
+        ["the job has 3 ranks on 2 nodes, and a run as many on each worker: 4"],
+    ),
+    "mpirun has its own number": ("-N 2 -n 3", "mpirun -np 4 ./flow", []),
+    "an even number": ("-N 2 -n 4 --ntasks-per-node=2 --gpus=8", "srun ./flow", []),
+}
+
+
+@pytest.mark.parametrize("case", UNEVEN)
+def test_numbers_that_workers_cannot_share_are_asked_about(tmp_path: Path, case: str) -> None:
+    options, launch, expected = UNEVEN[case]
+    batch = read(tmp_path, f"#!/bin/bash\n#SBATCH {options}\n{launch}\n", "openmpi")
+    asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
+    assert asked == expected
+    assert (batch.imported[0].runs["lab"].percent == 100) == (not expected)
+
+
+def test_tasks_of_each_gpu_are_ranks(tmp_path: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH --gpus-per-node=2 --ntasks-per-gpu=2\nsrun ./flow $SLURM_NTASKS\n"
+    found = values(tmp_path, script, "openmpi")
+    assert (found["slots"], found["gpus"], found["command"]) == (4, 2, ["./flow", "4"])
 
 
 def test_a_launch_of_one_rank_leaves_all_ranks_to_the_next(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def test_ranks_that_srun_starts_become_mpi_ranks(tmp_path: Path) -> None:
         ("-N 2 --gpus=8", "gpus", 4),
         ("-G 1", "gpus", 1),
         ("--ntasks-per-node=4 --gpus-per-task=1", "gpus", 4),
+        ("--ntasks=8 -N 2 --ntasks-per-gpu=2", "gpus", 2),
         ("--cpus-per-task=7 --ntasks-per-node=2", "cpu", 14),
         ("--gpus-per-node=2 --cpus-per-gpu=12", "cpu", 24),
         ("--mem=64000", "memory", "62.5Gi"),

@@ -51,6 +51,8 @@ _HOSTFILE = re.compile(r"--?(?:machine|host)file[ =]\"?\$\{?PBS_NODEFILE\}?\"?")
 _HYDRA = frozenset(
     set(str.split("-ppn -genv -genvall -rr -perhost --ppn -envall --cpu-bind -bootstrap -genvlist"))
 )
+# Options of mpirun that say how many ranks it starts.
+_COUNTS = frozenset({"-np", "-n", "--np", "--n", "-c", "-ppn", "-perhost", "--map-by"})
 
 
 class ScriptJob:
@@ -221,6 +223,10 @@ class ScriptJob:
             return "torchrun"
         return "hydra" if start == "mpi" and self._is_hydra() else start
 
+    def _takes_all_ranks(self) -> bool:
+        """Return whether an mpirun leaves the number of ranks to the scheduler."""
+        return any(not _COUNTS & set(_list_program_words(one)) for one in self.launches.values())
+
     def _starts_itself(self) -> bool:
         """Return whether the program that the scheduler's launcher starts is a launcher of torch."""
         return any(find_rank_framework(_list_program_words(one)) == "torch" for one in self.launches.values())
@@ -244,7 +250,11 @@ class ScriptJob:
         if start != "torch" or not self._starts_itself():
             slots = tasks if tasks and (has_starter or start == "mpi") else 1
             settings["slots"] = SourceSetting(
-                slots, wanted.at.get("tasks_per_node") or wanted.at.get("tasks") or node
+                slots,
+                wanted.at.get("tasks_per_node")
+                or wanted.at.get("tasks")
+                or wanted.at.get("tasks_per_gpu")
+                or node,
             )
         return settings
 
@@ -258,6 +268,8 @@ class ScriptJob:
     def _said(self, work: SourceJob, around: Surroundings, made: AssembledCommand) -> None:
         """Add hints, questions and notes."""
         wanted, place = self.wanted, self._place(self.walk.items[self.numbers[-1]])
+        counts = self.starts_ranks or (work.start == "mpi" and self._takes_all_ranks())
+        work.losses += [one for one in wanted.losses() if counts or one.area != "ranks"]
         work.hints += [Hint("pool", text, node) for text, node in wanted.pools]
         work.hints += [Hint("model", text, node) for text, node in wanted.models]
         if grace := wanted.settings.get("grace"):

@@ -265,6 +265,7 @@ _HANDLERS: dict[str, Callable[[WantedAllocation, str, SourceNode], None]] = {
     "ntasks": _build_slurm_number_handler("tasks", "slots"),
     "ntasks-per-node": _build_slurm_number_handler("tasks_per_node", "slots"),
     "tasks-per-node": _build_slurm_number_handler("tasks_per_node", "slots"),
+    "ntasks-per-gpu": _build_slurm_number_handler("tasks_per_gpu", "slots"),
     "cpus-per-task": _build_slurm_number_handler("cpus_per_task", "cpu"),
     "cpus-per-gpu": _build_slurm_number_handler("cpus_per_gpu", "cpu"),
     "gpus": _build_slurm_gpu_handler("gpus"),

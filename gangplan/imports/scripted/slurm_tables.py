@@ -36,7 +36,7 @@ SLURM_DROPPED: dict[str, str] = {
     **dict.fromkeys(["output", "error", "open-mode", "input", "label", "unbuffered", "quiet", "verbose", "parsable"], _LOG),
     **dict.fromkeys(["mail-type", "mail-user"], _MAIL),
     **dict.fromkeys(
-        ["cpu-bind", "mem-bind", "gpu-bind", "gres-flags", "distribution", "hint", "threads-per-core", "ntasks-per-core", "ntasks-per-socket", "sockets-per-node", "cores-per-socket", "extra-node-info", "core-spec", "thread-spec", "cpu-freq", "gpu-freq", "accel-bind", "tres-bind", "ntasks-per-gpu", "threads", "contiguous", "spread-job", "use-min-nodes", "tres-per-task"],
+        ["cpu-bind", "mem-bind", "gpu-bind", "gres-flags", "distribution", "hint", "threads-per-core", "ntasks-per-core", "ntasks-per-socket", "sockets-per-node", "cores-per-socket", "extra-node-info", "core-spec", "thread-spec", "cpu-freq", "gpu-freq", "accel-bind", "tres-bind", "threads", "contiguous", "spread-job", "use-min-nodes"],
         _CORES,
     ),
     **dict.fromkeys(
@@ -55,5 +55,6 @@ SLURM_ASKED = {
     "switches": "placement.topology keeps workers close together",
     "container-mount-home": "a run has no home folder; put what it needs on a claim",
     "multi-prog": "ranks of one run start one program",
+    "tres-per-task": "gpus and cpu are what each worker gets",
     "mincpus": "cpu is what each worker gets",
 }

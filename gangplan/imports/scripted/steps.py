@@ -6,7 +6,7 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.scripted.wanted import WantedAllocation
 
 # What a launch may ask for less of than its job has; the ranks that it starts, and what these share.
-_RANKS = ("nodes", "tasks", "tasks_per_node")
+_RANKS = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
 _SHARES = (
     "cpus_per_task",
     "cpus_per_gpu",

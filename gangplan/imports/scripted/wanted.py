@@ -8,7 +8,7 @@ from dataclasses import field
 
 from gangplan.imports.account import SourceNode
 from gangplan.imports.scripted.idioms import AllocationCounts
-from gangplan.imports.workload import SourceSetting
+from gangplan.imports.workload import SourceLoss, SourceSetting
 from gangplan.records import dataclass
 
 _TIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<rest>[0-9]+(?::[0-9]+){0,2})(?:\.[0-9]+)?")
@@ -39,6 +39,7 @@ class WantedAllocation:
     nodes: int | None = None
     tasks: int | None = None
     tasks_per_node: int | None = None
+    tasks_per_gpu: int | None = None
     cpus_per_task: int | None = None
     cpus_per_node: int | None = None
     cpus_per_gpu: int | None = None
@@ -103,6 +104,8 @@ class WantedAllocation:
             return self.tasks_per_node
         if self.tasks:
             return -(-self.tasks // self.node_count)
+        if self.tasks_per_gpu and (self.gpus_per_node is not None or self.gpus is not None):
+            return self.tasks_per_gpu * (self.gpus_on_node or 0) or None
         return None
 
     @property
@@ -114,6 +117,8 @@ class WantedAllocation:
             return -(-self.gpus // self.node_count)
         if self.gpus_per_task is not None:
             return self.gpus_per_task * (self.tasks_on_node or 1)
+        if self.tasks_per_gpu and self.tasks_on_node:
+            return -(-self.tasks_on_node // self.tasks_per_gpu)
         return None
 
     @property
@@ -139,6 +144,33 @@ class WantedAllocation:
         if self.memory_per_cpu:
             return self.memory_per_cpu * (self.cpus_on_node or self.tasks_on_node or 1)
         return None
+
+    def losses(self) -> Iterator[SourceLoss]:
+        """Yield the numbers that the nodes of a job cannot share evenly, as the workers of a run do."""
+        help = "Choose workers and {}, so that each worker has the same."
+        ranks, gpus = (self.tasks_on_node or 0) * self.node_count, (self.gpus_on_node or 0) * self.node_count
+        if self.tasks and ranks != self.tasks and "tasks" in self.at:
+            why = f"the job has {self.tasks} ranks on {self.node_count} nodes, and a run as many on each worker: {ranks}"
+            yield SourceLoss(
+                "ranks",
+                "ranks of the job",
+                str(self.tasks),
+                str(ranks),
+                why,
+                help.format("slots"),
+                self.at["tasks"],
+            )
+        if self.gpus and self.gpus_per_node is None and gpus != self.gpus and "gpus" in self.at:
+            why = f"the job has {self.gpus} GPUs on {self.node_count} nodes, and a run as many on each worker: {gpus}"
+            yield SourceLoss(
+                "devices",
+                "GPUs of the job",
+                str(self.gpus),
+                str(gpus),
+                why,
+                help.format("gpus"),
+                self.at["gpus"],
+            )
 
     def counts(self) -> AllocationCounts:
         """Return what a script can know about it."""
