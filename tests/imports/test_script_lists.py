@@ -112,3 +112,33 @@ def test_a_variable_that_extends_itself_stays_in_the_command(tmp_path: Path) -> 
     script = f"{HEAD}export PYTHONPATH=$REPO/src:$PYTHONPATH\nsrun python flow.py\n"
     batch = read(tmp_path / "two", script, "openmpi")
     assert any("REPO comes from the old cluster" in one.message for one in batch.everything)
+
+
+BRACES = {
+    "mkdir -p out/{a,b}\nsrun ./flow '{1..3}' x{y} a{1,2}": (
+        "mkdir -p out/{a,b}\nmpirun ./flow '{1..3}' 'x{y}' a{1,2}"
+    ),
+    "for i in {1..3}; do ./flow $i; done": "for i in {1..3}; do ./flow $i; done",
+    "if [ -f x ]; then R=x; fi\nmkdir q\nsrun ./flow ${R:+--resume $R}": (
+        "if [ -f x ]; then R=x; fi\nmkdir q\nmpirun ./flow ${R:+--resume $R}"
+    ),
+}
+PROGRAMS = {
+    "a loop over braces": "for i in {1..3}; do srun ./flow $i; done",
+    "several programs of mpirun": "mpirun -np 2 ./air : -np 6 ./sea",
+    "several programs of srun": "srun --multi-prog conf",
+}
+
+
+@pytest.mark.parametrize("lines", BRACES)
+def test_what_only_the_shell_expands_is_left_to_it(tmp_path: Path, lines: str) -> None:
+    found = values(tmp_path, f"{HEAD}{lines}\n", "openmpi")["command"]
+    assert isinstance(found, list)
+    assert found[-1] == BRACES[lines]
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_several_launches_in_one_are_refused(tmp_path: Path, case: str) -> None:
+    batch = read(tmp_path, f"{HEAD}{PROGRAMS[case]}\n", "openmpi")
+    assert not batch.imported
+    assert [line for line, _ in refusals(batch)] == [3]

@@ -26,6 +26,8 @@ _OPERATION = re.compile(
     r"(?P<length>#?)(?P<name>[A-Za-z_]\w*|[0-9]+|[@*#])(?P<index>\[[^]]*\])?(?P<how>:?[-=+?]|%%?|##?|//?|:|\^\^?|,,?)?(?P<rest>.*)",
     re.DOTALL,
 )
+# Braces of bash that make several words of one, as far as no other expansion is in them.
+_BRACES = re.compile(r"\{(?:[^\s{}'\"$`\\]*,[^\s{}'\"$`\\]*|[\w-]+\.\.[\w-]+(?:\.\.[\w-]+)?)\}")
 _MOST_TEXT = 100_000
 _PLAIN = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
@@ -157,9 +159,12 @@ class _Word:
                 self._end()
                 at += 1
             else:
+                end = at + 1
                 is_pattern = not is_quoted and (mark in "*?[" or (mark == "~" and at == 0)) and self.splits
-                self._add(mark, is_open=is_pattern, is_quoted=is_quoted)
-                at += 1
+                if mark == "{" and not is_quoted and self.splits and (found := _BRACES.match(text, at)):
+                    is_pattern, end = True, found.end()
+                self._add(text[at:end], is_open=is_pattern, is_quoted=is_quoted)
+                at = end
         self.depth -= 1
 
     def _escaped(self, text: str, at: int, is_quoted: bool) -> int:
@@ -292,7 +297,9 @@ class _Word:
                 if how.endswith("="):
                     self.scope.values[name] = self.scope.value(found["rest"])
         elif how.endswith("+"):
-            if self._is_set(name) and (value != "" or ":" not in how):
+            if self._is_set(name) and value is None and not self.scope.is_present(name):
+                self._add(raw, is_open=True, is_quoted=is_quoted)
+            elif self._is_set(name) and (value != "" or ":" not in how):
                 self._read(found["rest"], is_quoted, is_inside=True)
         else:
             self._known(self._changed(value, how, found["rest"]), raw, is_quoted)

@@ -91,3 +91,9 @@ def refuse_start_on_host(begin: int) -> ScriptRefusal:
     """Return the refusal of a part that `ssh` starts on a host of its own."""
     help = "Write the program that each host runs without it: every worker of a run starts it itself."
     return ScriptRefusal(begin, "it starts a part of the job on a host by ssh", help)
+
+
+def refuse_several_programs(begin: int) -> ScriptRefusal:
+    """Return the refusal of a launch of several programs, each with its own number of ranks."""
+    message = "a launch starts several programs, each with ranks of its own"
+    return ScriptRefusal(begin, message, "Import each program as a job of its own.")

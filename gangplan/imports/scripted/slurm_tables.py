@@ -47,6 +47,7 @@ SLURM_DROPPED: dict[str, str] = {
     **dict.fromkeys(["nodelist", "exclude", "nodefile", "reboot", "hold"], _HOSTS),
 }  # fmt: skip
 SLURM_ASKED = {
+    "multi-prog": "ranks of one run start one program",
     "dependency": "after: says which runs come before this one",
     "begin": "a run starts when its queue admits it",
     "deadline": "timeout is how long a run may take, not until when",
@@ -54,7 +55,6 @@ SLURM_ASKED = {
     "network": "network.rdma and the pool's fabric say how workers reach each other",
     "switches": "placement.topology keeps workers close together",
     "container-mount-home": "a run has no home folder; put what it needs on a claim",
-    "multi-prog": "ranks of one run start one program",
     "tres-per-task": "gpus and cpu are what each worker gets",
     "mincpus": "cpu is what each worker gets",
 }

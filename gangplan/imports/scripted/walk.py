@@ -16,6 +16,7 @@ from gangplan.imports.scripted.assign import (
 )
 from gangplan.imports.scripted.background import mark_background
 from gangplan.imports.scripted.captured import is_launch_captured
+from gangplan.imports.scripted.commands import determine_command_kind
 from gangplan.imports.scripted.conditions import (
     evaluate_shell_condition,
     find_open_condition_names,
@@ -36,6 +37,7 @@ from gangplan.imports.scripted.items import (
     ScriptRefusal,
     refuse_launch_in_function,
     refuse_launch_in_shell_block,
+    refuse_several_programs,
     refuse_start_on_host,
 )
 from gangplan.imports.scripted.launch import (
@@ -65,13 +67,11 @@ from gangplan.imports.scripted.positional import (
 )
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
 from gangplan.imports.scripted.subshells import restore_scope_after_subshell
-from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
 
-_ENVIRONMENTS = re.compile(
-    r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
-)
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*):?=")
+# `mpirun -np 2 ./air : -np 6 ./sea`, `srun --multi-prog FILE`.
+_SEVERAL = frozenset({":", "--multi-prog"})
 _NEVER = "its condition does not hold"
 
 
@@ -338,6 +338,8 @@ class ScriptWalk:
             texts[skip_shell_command_prefixes(texts) :]
         ):
             self.refusals.append(refuse_start_on_host(begin))
+        if item.kind == "launch" and _SEVERAL.intersection(texts):
+            self.refusals.append(refuse_several_programs(begin))
         self.items.append(item)
 
     def _folder(self, item: ScriptItem, fields: list[ExpandedWord]) -> None:
@@ -355,44 +357,9 @@ class ScriptWalk:
 
     def _kind(self, part: ScriptCommand, texts: list[str]) -> tuple[ItemKind, str]:
         """Return the kind of a simple command, and why it is dropped."""
-        while texts[:1] and (
-            texts[0] in ("sudo", "builtin", "!")
-            or skip_shell_command_prefixes(texts)
-            or SCRIPT_ASSIGNMENT.match(texts[0])
-        ):
-            texts = texts[max(1, skip_shell_command_prefixes(texts)) :]
-        if not texts:
-            return "drop", idioms.DROPPED_COMMANDS["set"]
-        name = program_name_of(texts[0])
-        if is_batch_script_launch(texts):
-            return "launch", ""
-        rest = strip_scheduler_start(texts)
-        name = program_name_of(rest[0]) if rest else name
-        if idioms.is_image_work(rest):
-            return "drop", "the catalog names the image of a run"
-        if name in ("source", ".") and len(rest) > 1 and not _ENVIRONMENTS.search(rest[1]):
-            return "file", f"what {rest[1]} sets is not read here"
-        if name == "cd":
-            return "cd", ""
         if is_shell_option_command(texts):
             set_shell_options(texts, self.scope)
-            return "option", idioms.DROPPED_COMMANDS["set"]
-        writes = any(
-            one.operator.lstrip("0123456789") in (">", ">>", "&>", ">|") and one.target != "/dev/null"
-            for one in part.redirects
-        )
-        if texts[0].startswith("[[ ") or (
-            name in idioms.DROPPED_COMMANDS and not (writes and name in idioms.PRINTING_COMMANDS)
-        ):
-            return "drop", idioms.DROPPED_COMMANDS.get(name, idioms.DROPPED_COMMANDS["set"])
-        is_run = name == "uv" and rest[1:2] == ["run"]
-        if (
-            (name in idioms.PREPARATION_COMMANDS and not is_run)
-            or name in idioms.PRINTING_COMMANDS
-            or name in self.functions
-        ):
-            return "keep", ""
-        return "program", ""
+        return determine_command_kind(part, texts, self.functions)
 
     def _assigned(self, part: ScriptCommand, begin: int, end: int) -> None:
         item = ScriptItem("set", begin, end, [part])
