@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from gangplan.imports.scripted.background import find_background_lines
+from gangplan.imports.scripted.guards import add_script_guards
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import FOREIGN_LAUNCHER_NAMES, ScriptLaunch
@@ -85,6 +86,7 @@ def assemble_command(
             else:
                 written[number] = fill_script_variables(raw, values)
     add_list_conditions(items, written, text, values)
+    add_script_guards(items, written, text, values)
     behind = find_background_lines(items, launches, written, text)
     is_alone = len(written) == 1
     lines = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT
@@ -47,10 +47,7 @@ def determine_command_kind(
         return "cd", ""
     if is_shell_option_command(texts):
         return "option", idioms.DROPPED_COMMANDS["set"]
-    writes = any(
-        one.operator.lstrip("0123456789") in (">", ">>", "&>", ">|") and one.target != "/dev/null"
-        for one in part.redirects
-    )
+    writes = is_writing_file(part)
     if texts[0].startswith("[[ ") or (
         name in idioms.DROPPED_COMMANDS and not (writes and name in idioms.PRINTING_COMMANDS)
     ):
@@ -63,3 +60,34 @@ def determine_command_kind(
     ):
         return "keep", ""
     return "program", ""
+
+
+def find_pipeline_lead(
+    parts: Sequence[ScriptCommand], kinds: Sequence[tuple[ItemKind, str]]
+) -> tuple[ScriptCommand, bool]:
+    """Return the command of a pipeline without a launch that decides what becomes of it.
+
+    It is the first, unless that only prints what a later one works with or writes to a file. A program that
+    reads what others write belongs together with them; that is returned too.
+    """
+    numbers = [number for number, (kind, _) in enumerate(kinds) if kind in ("keep", "program")]
+    if not numbers or kinds[0][1] == idioms.DROPPED_COMMANDS["squeue"]:
+        return parts[0], False
+    programs = [number for number in numbers if kinds[number][0] == "program"]
+    return parts[numbers[0]], any(number > 0 for number in programs)
+
+
+def is_output_filter(part: ScriptCommand) -> bool:
+    """Return whether a command in a pipe only changes what is printed."""
+    name = program_name_of(part.texts[0]) if part.words else ""
+    is_edit = name == "sed" and any(re.match(r"-\w*i|--in-place", one) for one in part.texts[1:])
+    return name in idioms.FILTER_COMMANDS and not is_edit
+
+
+def is_writing_file(part: ScriptCommand) -> bool:
+    """Return whether what a command prints goes to a file."""
+    return any(
+        one.operator.lstrip("0123456789") in (">", ">>", "&>", ">|")
+        and one.target not in ("/dev/null", "/dev/stderr", "/dev/stdout")
+        for one in part.redirects
+    )

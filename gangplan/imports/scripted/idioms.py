@@ -58,12 +58,21 @@ DROPPED_COMMANDS: dict[str, str] = {
     "time": _PRINTS,
     "sync": "claims are shared file systems",
     "clush": "the workers of a run have one image",
+    **dict.fromkeys(
+        ["mail", "mailx", "mutt", "sendmail"], "alerts are the platform's (docs/observability.md)"
+    ),
     "nvidia-cuda-mps-control": "sharing of GPUs is the platform's to set up",
     "dcgmproftester": _WATCHES,
 }
 # Those whose output matters if it goes to a file.
 PRINTING_COMMANDS = frozenset(
     ["echo", "printf", "cat", "date", "env", "printenv", "hostname", "head", "tail", "grep", "ls", "jq", "id"]
+)
+# Those that change in a pipe what others print.
+FILTER_COMMANDS = frozenset(
+    str.split(
+        "grep egrep fgrep sed awk gawk sort uniq cut tr head tail wc cat nl fold column paste ts cronolog rotatelogs stdbuf"
+    )
 )
 SOFTWARE_COMMANDS = frozenset(name for name, why in DROPPED_COMMANDS.items() if why == _SOFTWARE)
 # Commands that only look, no matter what starts them: `srun hostname`, `mpirun -np 2 nvidia-smi`.

@@ -42,9 +42,11 @@ class ScriptItem:
     joined: str = ""  # the operator before it, if it is part of a list
     status: bool | None = None  # whether it succeeds, as far as that is known before the script runs
     is_skipped: bool = False
+    is_guard: bool = False  # it may end the script
     is_function: bool = False
     has_program: bool = False
     text: str = ""
+    help: str = ""  # what to do about what becomes of it, where that is a question
     paths: list[FieldPath] = field(default_factory=list)
 
 
@@ -97,3 +99,10 @@ def refuse_several_programs(begin: int) -> ScriptRefusal:
     """Return the refusal of a launch of several programs, each with its own number of ranks."""
     message = "a launch starts several programs, each with ranks of its own"
     return ScriptRefusal(begin, message, "Import each program as a job of its own.")
+
+
+def refuse_reader_of_launch(begin: int) -> ScriptRefusal:
+    """Return the refusal of what reads the output of a launch: a variable, or a program behind a pipe."""
+    message = "the script reads what the launch prints, and only running it would tell what comes of that"
+    help = "Write the launch of one run by itself; let its program write what is needed to a file."
+    return ScriptRefusal(begin, message, help)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from gangplan.imports.scripted.conditions import evaluate_shell_condition
 from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.guards import is_script_guard
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.parts import ScriptCommand, Statement, StatementForm
 from gangplan.imports.scripted.pieces import fill_script_variables
@@ -129,7 +130,9 @@ def add_list_conditions(
     last = max(written, default=-1)
     for first, end in _find_lists(items):
         numbers = range(first, end)
-        if written.keys().isdisjoint(numbers):
+        raw = text[items[first].begin : items[end - 1].end]
+        is_guard = end <= last and is_script_guard(_list_open_parts(items[first:end]), raw)
+        if written.keys().isdisjoint(numbers) and not is_guard:
             continue
         is_written = False
         for number in numbers:
@@ -146,6 +149,10 @@ def add_list_conditions(
                     del written[number]
                 elif number in written:
                     break
+
+
+def _list_open_parts(items: Sequence[ScriptItem]) -> list[ScriptCommand]:
+    return [part for item in items if not item.is_skipped for part in item.parts]
 
 
 def _ends(item: ScriptItem, line: str) -> bool:

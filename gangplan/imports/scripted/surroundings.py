@@ -79,7 +79,10 @@ class Surroundings:
                 "the log of a run is what its pods print (gangplan logs)"
             )
         for path in self.script.lines("input", item.begin, first):
-            SourceNode(self.source, path, None).asked("what is piped into the program is not there in a run")
+            node = SourceNode(self.source, path, None)
+            node.asked("what is piped into the program is not there in a run")
+            help = "Let it read a file: files: or data: brings one."
+            self.questions.append((node, "what is piped into the program is not there in a run", help))
         for redirect in (one for part in item.parts for one in part.redirects):
             if is_input_redirect(redirect):
                 where = SourceNode(self.source, self._path(item), None)
@@ -230,6 +233,9 @@ class Surroundings:
             self._question(
                 nodes, item.why, "Write what the run needs of it into env:, or put it into the image."
             )
+        elif item.help:
+            self._each(nodes, "asked", item.why)
+            self._question(nodes, item.why, item.help)
         elif item.kind == "set":
             self._set(item, nodes)
         else:

@@ -16,7 +16,12 @@ from gangplan.imports.scripted.assign import (
 )
 from gangplan.imports.scripted.background import mark_background
 from gangplan.imports.scripted.captured import is_launch_captured
-from gangplan.imports.scripted.commands import determine_command_kind
+from gangplan.imports.scripted.commands import (
+    determine_command_kind,
+    find_pipeline_lead,
+    is_output_filter,
+    is_writing_file,
+)
 from gangplan.imports.scripted.conditions import (
     evaluate_shell_condition,
     find_open_condition_names,
@@ -26,6 +31,7 @@ from gangplan.imports.scripted.decided import find_skipped_assignments
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.evaluated import expand_command_words
 from gangplan.imports.scripted.expand import ScriptScope
+from gangplan.imports.scripted.guards import ask_about_trap, find_trap, is_guard_statement
 from gangplan.imports.scripted.hosts import (
     build_shell_command,
     find_remote_start,
@@ -37,6 +43,7 @@ from gangplan.imports.scripted.items import (
     ScriptRefusal,
     refuse_launch_in_function,
     refuse_launch_in_shell_block,
+    refuse_reader_of_launch,
     refuse_several_programs,
     refuse_start_on_host,
 )
@@ -247,14 +254,19 @@ class ScriptWalk:
         kind: ItemKind = "set" if is_idle and names else "drop" if is_idle else "keep"
         item = ScriptItem(kind, one.begin, one.end, one.parts, "it only prints or looks", names)
         item.is_background = one.is_background
+        item.is_guard = is_idle and not begins and is_guard_statement(one, self.script.text)
         item.has_background = any(part.operator == "&" for part in one.parts[:-1])
         elsewhere = any(find_remote_start(self._texts(part)) for part in one.parts if part.words)
         if "program" in kinds and not begins and not elsewhere:
-            text = self.script.text[one.begin : one.end].strip()
-            item.has_program = True
-            item.fields = build_shell_command([ExpandedWord((WordPiece(text),))])
-            item.words = [ShellWord(text, one.begin, one.end)] * len(item.fields)
+            self._whole(item)
         self.items.append(item)
+
+    def _whole(self, item: ScriptItem) -> None:
+        """Make an item the command of a shell, for a script that starts nothing else."""
+        text = self.script.text[item.begin : item.end].strip()
+        item.has_program = True
+        item.fields = build_shell_command([ExpandedWord((WordPiece(text),))])
+        item.words = [ShellWord(text, item.begin, item.end)] * len(item.fields)
 
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""
@@ -287,11 +299,7 @@ class ScriptWalk:
             return
         for part in unit.parts:
             if self._captures(part):
-                message = "the script reads what the launch prints, and only running it would tell what comes of that"
-                help = (
-                    "Write the launch of one run by itself; let its program write what is needed to a file."
-                )
-                self.refusals.append(ScriptRefusal(part.begin, message, help))
+                self.refusals.append(refuse_reader_of_launch(part.begin))
         self._pipeline(unit.parts, unit.end, is_background, was)
 
     def _pipeline(self, parts: list[ScriptCommand], end: int, is_background: bool, was: str) -> None:
@@ -300,9 +308,7 @@ class ScriptWalk:
         if not first.words and len(parts) == 1:
             self._assigned(first, begin, end)
             return
-        lead = next(
-            (part for part in parts if part.words and is_batch_script_launch(self._texts(part))), first
-        )
+        lead, is_whole = self._lead(parts) if len(parts) > 1 else (first, False)
         if first.texts[:1] and first.texts[0] in DECLARATION_COMMANDS:
             self.items.append(record_shell_declaration(self.script.text, self.scope, first, begin, end))
             return
@@ -320,12 +326,19 @@ class ScriptWalk:
         own = [lead] if kind in ("launch", "program") else parts
         item = ScriptItem(kind, begin, end, own, why, names, fields=fields, words=words)
         item.is_background = is_background
+        if is_whole:
+            item.kind = "keep"
+            self._whole(item)
         if kind == "keep" and len(parts) == 1 and len(strip_scheduler_start(texts)) < len(texts):
             item.text = " ".join(one.written() for one in fields[-len(strip_scheduler_start(texts)) :])
         if kind == "launch" and was == "||":
             item.kind, item.why = "drop", "it starts only where another command failed"
         if kind == "cd":
             self._folder(item, fields)
+        if trap := find_trap(texts, lambda part, words: self._kind(part, words)[0] == "drop"):
+            item.kind = "keep" if trap[0] else kind
+            if not trap[0]:
+                ask_about_trap(item, trap[1])
         self.has_ended |= texts[:1] == ["exit"] and was not in ("&&", "||") and len(parts) == 1
         if texts[:1] == ["unset"]:
             item.unsets = set(texts[1:]) & self.scope.exported
@@ -341,6 +354,20 @@ class ScriptWalk:
         if item.kind == "launch" and _SEVERAL.intersection(texts):
             self.refusals.append(refuse_several_programs(begin))
         self.items.append(item)
+
+    def _lead(self, parts: list[ScriptCommand]) -> tuple[ScriptCommand, bool]:
+        """Return the command that decides what becomes of a pipeline, and whether several belong together."""
+        texts = [self._texts(part) for part in parts]
+        starts = [number for number, one in enumerate(texts) if one and is_batch_script_launch(one)]
+        kinds: list[tuple[ItemKind, str]] = [
+            ("drop", "") if is_output_filter(part) and not is_writing_file(part) else self._kind(part, one)
+            for part, one in zip(parts, texts, strict=True)
+        ]
+        if not starts:
+            return find_pipeline_lead(parts, kinds)
+        if any(kinds[one][0] in ("launch", "program") for one in range(starts[0] + 1, len(parts))):
+            self.refusals.append(refuse_reader_of_launch(parts[starts[0] + 1].begin))
+        return parts[starts[0]], False
 
     def _folder(self, item: ScriptItem, fields: list[ExpandedWord]) -> None:
         """Handle `cd`: the run's folder, or part of the command if it is relative, open or late."""
