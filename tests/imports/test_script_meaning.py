@@ -139,13 +139,13 @@ def test_the_account_tells_what_a_launch_asked_for_in_vain(tmp_path: Path) -> No
 def test_an_assignment_behind_a_test_is_made_where_the_test_holds(tmp_path: Path) -> None:
     head = "#!/bin/bash\n#SBATCH -N 2\n"
     cases = {
-        '[ -n "$KEY" ] && FLAG=--log': '[ -n "$KEY" ] && FLAG=--log\npython train.py $FLAG',
+        '[ -n "$KEY" ] && FLAG=--log': '[ -n "$KEY" ] && FLAG=--log\ntorchrun train.py $FLAG',
         "[ $SLURM_NNODES -gt 1 ] && FLAG=1 || FLAG=2": "1",
         "[ $SLURM_NNODES -gt 4 ] && FLAG=1 || FLAG=2": "2",
         "FLAG=7\n[ $SLURM_NNODES = 9 ] && FLAG=8": "7",
         "FLAG=1 || FLAG=2": "1",
-        "which log || FLAG=2": "which log || FLAG=2\npython train.py $FLAG",
-        "N=1 && [ $N = 1 ] && FLAG=1 || FLAG=2": "N=1 && [ $N = 1 ] && FLAG=1 || FLAG=2\npython train.py $FLAG",
+        "which log || FLAG=2": "which log || FLAG=2\ntorchrun train.py $FLAG",
+        "N=1 && [ $N = 1 ] && FLAG=1 || FLAG=2": "N=1 && [ $N = 1 ] && FLAG=1 || FLAG=2\ntorchrun train.py $FLAG",
     }
     for number, (line, expected) in enumerate(cases.items()):
         text = f"{head}{line}\nsrun python train.py $FLAG\n"

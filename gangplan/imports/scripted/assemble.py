@@ -18,8 +18,10 @@ from gangplan.imports.scripted.pieces import (
     WordPiece,
     fill_script_variables,
     find_variable_names,
+    is_computed,
 )
 from gangplan.imports.scripted.positional import ARGUMENT_NAMES, is_reading_script_arguments
+from gangplan.imports.scripted.variables import MEETING_POINT
 from gangplan.plan.launchers import (
     UnreadableError,
     find_launcher_at,
@@ -88,7 +90,9 @@ def assemble_command(
     add_list_conditions(items, written, text, values)
     add_script_guards(items, written, text, values)
     behind = find_background_lines(items, launches, written, text)
-    is_alone = len(written) == 1
+    is_alone = len(written) == 1 and not any(
+        _is_computed_once(items, one, start) for one in launches.values()
+    )
     lines = {
         number: fill_script_variables(shell_of([field.text for field in one.program]), values)
         if items[number].has_program and not is_alone
@@ -120,6 +124,15 @@ def assemble_command(
     script = join_script_lines(items, written, behind)
     kept = [items[number] for number in sorted(written) if number not in launches]
     return AssembledCommand(("bash", "-c", script), script, kept, asks)
+
+
+def _is_computed_once(items: Sequence[ScriptItem], launch: ScriptLaunch, start: str) -> bool:
+    """Return whether the script computes words of a launch, which are the same for all of its ranks."""
+    if start not in ("mpi", "torch") or not launch.starter:
+        return False
+    texts = [piece.text for one in launch.program for piece in one.pieces if piece.is_open]
+    names = {name for item in items if item.kind == "set" for name in item.names}
+    return bool(names & find_variable_names(texts)) or any(map(is_computed, texts))
 
 
 def _write_list_line(
@@ -154,7 +167,8 @@ def _add_needed_script_items(
         called = "\n".join(written.values())
         added = {}
         for number, item in enumerate(items):
-            if item.kind != "set" or number in written or number in asks or number > last:
+            is_met = item.names and item.names <= MEETING_POINT  # a run has its own
+            if item.kind != "set" or is_met or number in written or number in asks or number > last:
                 continue
             calls = item.is_function and any(
                 re.search(rf"\b{re.escape(one)}\b", called) for one in item.names

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.parts import ScriptCommand
-from gangplan.imports.scripted.pieces import ShellValue, append_to_shell_value
+from gangplan.imports.scripted.pieces import (
+    PartialText,
+    ShellValue,
+    append_to_shell_value,
+    is_computed,
+)
 from gangplan.plan.launchers.shell import ShellWord
 
 # Options with a value (bash 5.2); `-a NAME` of read names an array.
@@ -43,6 +48,8 @@ def record_shell_assignment(
     else:
         before = scope.values.get(name, "") if adds else ""
         value = append_to_shell_value(before, scope.value(text[found.end() : word.end]))
+    if isinstance(value, PartialText) and any(is_computed(one.text) for one in value.pieces if one.is_open):
+        value = None  # the script computes it once
     if not isinstance(value, str | tuple):
         value = scope.given.get(name, value)
     scope.values[name] = value

@@ -75,6 +75,8 @@ class ScriptJob:
         self.env: dict[str, tuple[str, SourceNode]] = {}
         self.known = known
         self.starts_ranks = False
+        self.single: list[ScriptItem] = []  # launches of one rank, where others have several nodes
+        self.of_start: list[tuple[SourceNode, str, str]] = []
 
     def workload(self) -> SourceJob:
         """Return the workload, with every line of the script in the account."""
@@ -105,8 +107,7 @@ class ScriptJob:
         if asking:
             raise RefusedSourceError([self._refused(item) for item in asking])
         around.account(self.walk.items, self.numbers, made)
-        if steps.has_more_nodes_than_one:
-            around.ask_about_single_runs([(self._place(item), item) for item in single])
+        self.single = single if steps.has_more_nodes_than_one else []
         self._numbers(made)
         self.env |= map_job_array_variables(self.script, self.wanted)
         work = SourceJob(
@@ -157,8 +158,22 @@ class ScriptJob:
     def _again(self, work: SourceJob, around: Surroundings, start: StartMethod) -> None:
         """Rebuild the workload for ranks that start in another way, if the script leaves that open."""
         work.start = start
-        work.roles = self._roles(self._assembled(start, around), around)
+        made = self._assembled(start, around)
+        work.roles = self._roles(made, around)
+        self._ask_about_start(work, around, made)
         work.settings = {**work.settings, **self._settings(start)}
+
+    def _ask_about_start(self, work: SourceJob, around: Surroundings, made: AssembledCommand) -> None:
+        """Ask about what depends on how the ranks start, in place of what was asked for another way."""
+        work.questions = [one for one in work.questions if one not in self.of_start]
+        count, place = len(around.questions), self._place(self.walk.items[self.numbers[-1]])
+        around.ask_about_preparation(made.kept)
+        around.ask_about_single_runs([(self._place(item), item) for item in self.single])
+        if work.start != "mpi" and self.wanted.node_count > 1:
+            around.ask_about_computed_values(made)
+        self.of_start = [*around.questions[count:], *self._open(work, made, place)]
+        del around.questions[count:]
+        work.questions += self.of_start
 
     def _refused_counts(self, counts: dict[int, tuple[int, int]]) -> Finding:
         """Return the refusal of launches that start different numbers of ranks."""
@@ -274,7 +289,6 @@ class ScriptJob:
         work.hints += [Hint("model", text, node) for text, node in wanted.models]
         if grace := wanted.settings.get("grace"):
             work.hints.append(Hint("grace", str(grace.value), grace.node))
-        work.questions += [*wanted.questions, *around.questions]
         for launch in self.launches.values():
             work.notes += [f"{loss}: {why}" for loss, why in launch.losses]
         foreign = [
@@ -290,7 +304,8 @@ class ScriptJob:
                     "Write the program that each rank runs.",
                 )
             )
-        work.questions += list(self._open(made, place))
+        work.questions += [*wanted.questions, *around.questions]
+        self._ask_about_start(work, around, made)
         if wanted.scratch or (
             "/scratch" in made.text
             and variables.TEMPORARY_FOLDER_VARIABLES & find_variable_names([self.script.text])
@@ -298,7 +313,9 @@ class ScriptJob:
             work.values["scratch"] = memory(wanted.scratch)
         account_for_job_array(self.script, wanted, work.questions)
 
-    def _open(self, made: AssembledCommand, place: SourceNode) -> Iterator[tuple[SourceNode, str, str]]:
+    def _open(
+        self, work: SourceJob, made: AssembledCommand, place: SourceNode
+    ) -> Iterator[tuple[SourceNode, str, str]]:
         """Yield questions about variables in the command that nothing sets."""
         given = {name for item in made.kept for name in item.names} | set(self.env) | self.walk.scope.exported
         given |= _GIVEN | {one.lstrip("$") for values in variables.RANK_VARIABLES for one in values.values()}
@@ -312,7 +329,11 @@ class ScriptJob:
         }
         for number in sorted(numbered) if "@" not in given else ():
             yield place, f"the script takes an argument, ${number}", f"Give its value: --set {number}=VALUE."
-        for name in sorted(find_variable_names([_HOSTFILE.sub("", made.text)]) - given):
+        needed = find_variable_names([_HOSTFILE.sub("", made.text)])
+        if work.start == "mpi" and (met := needed & variables.MEETING_POINT - set(self.env)):
+            message = f"the command needs {' and '.join(sorted(met))}, which an MPI run does not set"
+            yield place, message, "Let the program ask MPI for its hosts, or choose an image of torch."
+        for name in sorted(needed - given):
             help = f"Give its value: --set {name}=VALUE; or set it under env:."
             yield place, f"the command needs {name}, which the script does not set", help
         found = [one[0] for text in self._texts(made) for one in _COUNTED.finditer(text)]

@@ -10,6 +10,13 @@ from gangplan.records import dataclass
 
 # Where a shell calculates, so that names are variables without a dollar sign.
 _NUMBERED = re.compile(r"(?<=\w\[)[^][$]*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
+_CALCULATED = re.compile(
+    r"(?<=\(\()(?:[^()]|\([^()]*\))*(?=\)\))|(?:^|(?<=[\n;&|]))[ \t]*(?:let|(?:declare|typeset|local) -\w*i\w*)[ \t]([^\n;&|]*)"
+)
+_COMPUTED = re.compile(r"\$\((?!\()|`|\$\$|\b(?:S?RANDOM|SECONDS|EPOCH(?:SECONDS|REALTIME)|BASHPID)\b")
+_DIFFERENT = re.compile(
+    r"(?:\$\(|`)\s*(?:date|mktemp|uuidgen|shuf|openssl|od)\b|\$\$|\b(?:S?RANDOM|SECONDS|EPOCH(?:SECONDS|REALTIME)|BASHPID)\b"
+)
 # The default in `${A:-DEFAULT}`, which may name two more, one inside the other: `${A:-${B:-${C:-0}}}`.
 _DEFAULT = r"(?:\$\{(?:\$\{[^{}]*\}|[^{}])*\}|[^}$]|\$(?!\{))*"
 
@@ -112,8 +119,23 @@ def fill_script_variables(text: str, values: Mapping[str, str]) -> str:
 
 
 def find_variable_names(texts: Iterable[str]) -> set[str]:
-    """Return the variables that pieces of script refer to."""
-    return {one for text in texts for one in re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", text)}
+    """Return the variables that pieces of script refer to; those that it calculates with have no dollar sign."""
+    found = set[str]()
+    for text in texts:
+        found |= set(re.findall(r"\$\{?[#!]?([A-Za-z_]\w*)", text))
+        for calculated in _CALCULATED.finditer(text):
+            found |= set(re.findall(r"(?<![\w$])[A-Za-z_]\w*", calculated[1] or calculated[0]))
+    return found
+
+
+def is_computed(text: str) -> bool:
+    """Return whether a piece of script has another value each time that a shell reads it."""
+    return _COMPUTED.search(text) is not None
+
+
+def is_different_on_each_worker(text: str) -> bool:
+    """Return whether a piece of script has another value on each machine, or each time that a shell reads it."""
+    return _DIFFERENT.search(text) is not None
 
 
 def append_to_shell_value(before: ShellValue, after: str | PartialText) -> ShellValue:

@@ -13,7 +13,7 @@ from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, SOFTWARE_COMMANDS, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem, find_last_script_action
 from gangplan.imports.scripted.parts import is_input_redirect
-from gangplan.imports.scripted.pieces import PartialText, ShellValue
+from gangplan.imports.scripted.pieces import PartialText, ShellValue, is_different_on_each_worker
 from gangplan.imports.variables import SET_BY_TORCHRUN
 
 _PATHS = re.compile(
@@ -163,9 +163,9 @@ class Surroundings:
             return "env", ""
         if isinstance(value, tuple):
             return "drop", "arrays are not exported"
-        if texts and name in self.scope.used and name not in self.extended:
-            return "filled", ""
         outside = self._names_outside(texts, name)
+        if outside and name in self.scope.used and name not in self.extended:
+            return "filled", ""
         if outside:
             return (
                 "ask",
@@ -214,7 +214,6 @@ class Surroundings:
                 )
             )
         self._folders(made, numbers, items)
-        self._prepared(made.kept)
 
     def _one(self, item: ScriptItem, nodes: list[SourceNode], made: AssembledCommand) -> None:
         if item in made.kept:
@@ -243,7 +242,7 @@ class Surroundings:
                 self.env.pop(name)[1].dropped("a later line unsets it")
             self._each(nodes, "dropped", item.why or "it is not needed")
 
-    def _prepared(self, items: Sequence[ScriptItem]) -> None:
+    def ask_about_preparation(self, items: Sequence[ScriptItem]) -> None:
         """Ask about what ran once, on the first node, before ranks that each worker starts itself."""
         self.ask_about_single_runs(
             [
@@ -263,6 +262,17 @@ class Surroundings:
                     [node],
                     f"what ran once, on the first node, runs on each worker of a run: {shown}",
                     "Put it into the image or into setup:, or let the first worker alone do it.",
+                )
+
+    def ask_about_computed_values(self, made: AssembledCommand) -> None:
+        """Ask about each variable that the script computed once, and that each worker computes by itself."""
+        for item in made.kept:
+            found = re.search(r"([A-Za-z_]\w*)=(.*)", self.script.text[item.begin : item.end])
+            if found and item.kind == "set" and item.paths and is_different_on_each_worker(found[2]):
+                self._question(
+                    [SourceNode(self.source, item.paths[0], None)],
+                    f"each worker of a run computes {found[1]} by itself, and may get another value",
+                    f"Give it a value: --set {found[1]}=VALUE.",
                 )
 
     def _folder(self, item: ScriptItem, nodes: list[SourceNode]) -> None:
