@@ -27,6 +27,7 @@ CASES = {
     'if [ -z "$1" ]; then echo usage; exit 1; fi\nsrun ./a': "./a",  # a run has no arguments
     "if ! module load x; then exit 1; fi\nsrun ./a": "./a",
     "srun ./a\nif [ -e x ]; then exit 3; fi": "./a",
+    "N=$(cat q)\n(( N < 1 )) && exit 2\nsrun ./a": "N=$(cat q)\n(( N < 1 )) && exit 2\nmpirun ./a",
     "trap 'cp -r q r' EXIT\nsrun ./a 2>&1 | tee log\nexit ${PIPESTATUS[0]}": (
         "trap 'cp -r q r' EXIT\nmpirun ./a"
     ),

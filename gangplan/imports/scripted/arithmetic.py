@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 _ALLOWED = re.compile(r"[0-9A-Za-z_+\-*/%() \t<>=!]*")
 _LARGEST = 10**12
 _LONGEST = 200
+_COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 
 
 def evaluate_shell_arithmetic(text: str, values: Mapping[str, str]) -> int | None:
@@ -30,6 +39,12 @@ def _evaluate_shell_arithmetic_node(node: ast.expr, values: Mapping[str, str]) -
         text = values.get(node.id, "")
         if re.fullmatch(r"[0-9]{1,12}", text):
             return int(text)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        first = _evaluate_shell_arithmetic_node(node.left, values)
+        second = _evaluate_shell_arithmetic_node(node.comparators[0], values)
+        compare = next((one for kind, one in _COMPARISONS.items() if isinstance(node.ops[0], kind)), None)
+        if compare is not None:
+            return int(compare(first, second))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         inner = _evaluate_shell_arithmetic_node(node.operand, values)
         return -inner if isinstance(node.op, ast.USub) else inner

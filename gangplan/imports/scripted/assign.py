@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gangplan.imports.scripted.calculated import calculate_integer
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.parts import ScriptCommand
@@ -47,7 +48,10 @@ def record_shell_assignment(
         value = None
     else:
         before = scope.values.get(name, "") if adds else ""
-        value = append_to_shell_value(before, scope.value(text[found.end() : word.end]))
+        after = scope.value(text[found.end() : word.end])
+        value = append_to_shell_value(before, after)
+        if name in scope.integers:
+            value = calculate_integer(scope, before, after)
     if isinstance(value, PartialText) and any(is_computed(one.text) for one in value.pieces if one.is_open):
         value = None  # the script computes it once
     if not isinstance(value, str | tuple):
@@ -64,6 +68,8 @@ def record_shell_declaration(
     """Record `export`, `declare` and the like in the variables of a script; return their item."""
     item = ScriptItem("set", begin, end, [part])
     exports = part.texts[0] == "export" or "-x" in part.texts or scope.exports_all
+    if any(re.match(r"-\w*i", one) for one in part.texts[1:]):
+        scope.integers |= {one.text.partition("=")[0].rstrip("+") for one in (*part.sets, *part.words[1:])}
     for number, word in enumerate(part.sets):
         record_shell_assignment(text, scope, word, part.arrays.get(number), item, exports)
     for word in part.words[1:]:
@@ -87,3 +93,10 @@ def find_names_that_are_read(texts: Sequence[str]) -> set[str]:
         at += 1
     names = {one for one in found if one.isidentifier()}
     return names or {"REPLY" if texts[0] == "read" else "MAPFILE"}
+
+
+def find_assigned_names(parts: Sequence[ScriptCommand]) -> set[str]:
+    """Return the variables that commands assign or read."""
+    words = [word.text for part in parts for word in part.sets]
+    names = {found[1] for one in words if (found := SCRIPT_ASSIGNMENT.match(one))}
+    return names | {word.text for part in parts if part.texts[:1] == ["read"] for word in part.words[1:]}

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import SCRIPT_ASSIGNMENT
-from gangplan.imports.scripted.items import ItemKind
+from gangplan.imports.scripted.hosts import build_shell_command
+from gangplan.imports.scripted.items import ItemKind, ScriptItem
 from gangplan.imports.scripted.launch import (
     is_batch_script_launch,
     skip_shell_command_prefixes,
@@ -15,7 +16,9 @@ from gangplan.imports.scripted.launch import (
 )
 from gangplan.imports.scripted.options import is_shell_option_command
 from gangplan.imports.scripted.parts import ScriptCommand
+from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
 from gangplan.plan.launchers import program_name_of
+from gangplan.plan.launchers.shell import ShellWord
 
 _ENVIRONMENTS = re.compile(
     r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
@@ -91,3 +94,11 @@ def is_writing_file(part: ScriptCommand) -> bool:
         and one.target not in ("/dev/null", "/dev/stderr", "/dev/stdout")
         for one in part.redirects
     )
+
+
+def make_item_whole(item: ScriptItem, script: str) -> None:
+    """Make an item the command of a shell, for a script that starts nothing else."""
+    text = script[item.begin : item.end].strip()
+    item.has_program = True
+    item.fields = build_shell_command([ExpandedWord((WordPiece(text),))])
+    item.words = [ShellWord(text, item.begin, item.end)] * len(item.fields)

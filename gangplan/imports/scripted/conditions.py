@@ -30,6 +30,9 @@ _BEYOND = frozenset({"(", ")", r"\(", r"\)", "[", "]", "]]", ";", "\n"})
 def evaluate_shell_condition(text: str, scope: ScriptScope) -> bool | None:
     """Return whether a condition holds; None if it is only known when the script runs."""
     bare = text.strip().rstrip(";").strip()
+    if calculated := re.fullmatch(r"\(\(((?:(?!\)\)).)*)\)\)", bare, re.DOTALL):
+        number = scope.calculate(calculated[1])
+        return None if number is None else number != 0
     if (listed := _split_condition_commands(bare)) is not None:
         return _evaluate_condition_commands(listed, scope)
     if bare.startswith("! "):

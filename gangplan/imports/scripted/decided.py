@@ -55,9 +55,11 @@ def _assigns(part: ScriptCommand) -> bool:
 
 
 def _tests(part: ScriptCommand) -> bool:
-    return bool(part.words) and (part.texts[0] in ("[", "[[", "test", "!") or part.texts[0].startswith("[[ "))
+    return bool(part.arithmetic) or (
+        bool(part.words) and (part.texts[0] in ("[", "[[", "test", "!") or part.texts[0].startswith("[[ "))
+    )
 
 
 def _written(part: ScriptCommand, text: str) -> str:
     """Return the part as it is written, without the operator behind it."""
-    return text[part.begin : max(word.end for word in part.words)]
+    return text[part.begin : max((word.end for word in part.words), default=part.end)]

@@ -51,6 +51,7 @@ class ScriptScope:
     set_inside: set[str] = field(default_factory=set)
     length: int = 0
     exports_all: bool = False  # set -a
+    integers: set[str] = field(default_factory=set)  # declare -i
     given: Mapping[str, str] = field(default_factory=dict)
 
     def set_open_values(self, names: Iterable[str]) -> None:
@@ -96,6 +97,11 @@ class ScriptScope:
     def can_be_given(self, name: str) -> bool:
         """Return whether nothing before the run tells the value of a variable, and no scheduler sets it."""
         return name not in self.present and not isinstance(self.values.get(name), str | tuple)
+
+    def calculate(self, text: str) -> int | None:
+        """Return the value of an arithmetic expression with `$NAME` in it; None if it is not known."""
+        filled = self.text(f'"{text}"') if "$" in text else text
+        return self.number(filled) if filled is not None else None
 
     def number(self, text: str) -> int | None:
         """Return the value of an arithmetic expression; None if it is not known or not an integer."""

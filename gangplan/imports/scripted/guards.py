@@ -26,7 +26,7 @@ def is_script_guard(parts: Sequence[ScriptCommand], raw: str) -> bool:
     """Return whether commands may end the script for a reason that is there in a run too."""
     leaves = any(part.texts[:1] == ["exit"] for part in parts)
     is_outside = is_reading_script_arguments([raw]) or _OF_OLD_CLUSTER.search(raw)
-    return leaves and not raw.startswith("(") and not is_outside
+    return leaves and not re.match(r"\((?!\()", raw) and not is_outside
 
 
 def add_script_guards(

@@ -108,6 +108,8 @@ def find_item_status(item: ScriptItem, text: str, scope: ScriptScope) -> bool | 
     if item.kind in ("keep", "launch", "program"):
         return None
     texts = item.parts[0].texts if item.parts else []
+    if item.kind == "drop" and item.parts and item.parts[0].arithmetic:
+        return evaluate_shell_condition(text[item.begin : item.end], scope)
     if item.kind != "drop" or not texts:
         return True
     if len(item.parts) > 1 and any(part.texts[:1] and part.texts[0] in _LEAVING for part in item.parts):

@@ -28,7 +28,8 @@ def is_input_redirect(one: Redirect) -> bool:
 class ScriptCommand:
     """A simple command: assignments, words, redirections, its place, and the operator after it.
 
-    `arrays` are the words of array assignments, by the index of the assignment in `sets`.
+    `arrays` are the words of array assignments, by the index of the assignment in `sets`; `arithmetic` is what
+    `((...))` calculates.
     """
 
     begin: int
@@ -38,6 +39,7 @@ class ScriptCommand:
     words: list[ShellWord] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
     operator: str = ""
+    arithmetic: str = ""
 
     @property
     def texts(self) -> list[str]:

@@ -98,10 +98,11 @@ class _Top:
         if not self.text.startswith("((", self.reader.at) or not (self._is_start() or self.header == "for"):
             return False
         self._begun()
-        end = self.reader.balanced(self.reader.at + 1, "(", ")")
-        self.reader.at = end
+        at = self.reader.at
+        self.reader.at = self.reader.balanced(at + 1, "(", ")")
         self.header = ""
-        self.part = self.part or ScriptCommand(self.begin)
+        self.part = self.part or ScriptCommand(at)
+        self.part.arithmetic = self.text[at + 2 : self.reader.at - 2]
         return True
 
     def _group(self) -> bool:

@@ -9,18 +9,20 @@ from contextlib import nullcontext
 
 from gangplan.imports.scripted import idioms
 from gangplan.imports.scripted.assign import (
-    SCRIPT_ASSIGNMENT,
+    find_assigned_names,
     find_names_that_are_read,
     record_shell_assignment,
     record_shell_declaration,
 )
 from gangplan.imports.scripted.background import mark_background
+from gangplan.imports.scripted.calculated import find_calculated_names, read_shell_arithmetic
 from gangplan.imports.scripted.captured import is_launch_captured
 from gangplan.imports.scripted.commands import (
     determine_command_kind,
     find_pipeline_lead,
     is_output_filter,
     is_writing_file,
+    make_item_whole,
 )
 from gangplan.imports.scripted.conditions import (
     evaluate_shell_condition,
@@ -33,7 +35,6 @@ from gangplan.imports.scripted.evaluated import expand_command_words
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.guards import ask_about_trap, find_trap, is_guard_statement
 from gangplan.imports.scripted.hosts import (
-    build_shell_command,
     find_remote_start,
     set_round_numbers,
 )
@@ -66,7 +67,7 @@ from gangplan.imports.scripted.options import (
     set_shell_options,
 )
 from gangplan.imports.scripted.parts import ScriptCommand, Statement, is_input_redirect
-from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
+from gangplan.imports.scripted.pieces import ExpandedWord
 from gangplan.imports.scripted.positional import (
     ARGUMENT_NAMES,
     may_change_script_arguments,
@@ -74,7 +75,6 @@ from gangplan.imports.scripted.positional import (
 )
 from gangplan.imports.scripted.statements import DECLARATION_COMMANDS, parse_shell_statements
 from gangplan.imports.scripted.subshells import restore_scope_after_subshell
-from gangplan.plan.launchers.shell import ShellWord
 
 _DEFAULTED = re.compile(r"\$\{([A-Za-z_]\w*):?=")
 # `mpirun -np 2 ./air : -np 6 ./sea`, `srun --multi-prog FILE`.
@@ -224,13 +224,7 @@ class ScriptWalk:
 
     def _compound(self, one: Statement) -> None:
         begins = self._starts(one.parts)
-        names = {
-            found[1]
-            for part in one.parts
-            for word in part.sets
-            if (found := SCRIPT_ASSIGNMENT.match(word.text))
-        }
-        names |= {word.text for part in one.parts if part.texts[:1] == ["read"] for word in part.words[1:]}
+        names = find_assigned_names(one.parts) | find_calculated_names(one.parts)
         names |= ARGUMENT_NAMES if may_change_script_arguments(one.parts) else set()
         if one.form == "function":
             self.functions[one.name] = bool(begins)
@@ -242,7 +236,7 @@ class ScriptWalk:
                     one.form, begins[0].begin, find_open_condition_names(one, self.script.text, self.scope)
                 )
             )
-        is_subshell = self.script.text.startswith("(", one.begin)
+        is_subshell = one.form == "group" and self.script.text.startswith("(", one.begin)
         with restore_scope_after_subshell(self.scope) if is_subshell else nullcontext():
             self.scope.set_open_values(names)
             self.scope.present -= names
@@ -258,15 +252,8 @@ class ScriptWalk:
         item.has_background = any(part.operator == "&" for part in one.parts[:-1])
         elsewhere = any(find_remote_start(self._texts(part)) for part in one.parts if part.words)
         if "program" in kinds and not begins and not elsewhere:
-            self._whole(item)
+            make_item_whole(item, self.script.text)
         self.items.append(item)
-
-    def _whole(self, item: ScriptItem) -> None:
-        """Make an item the command of a shell, for a script that starts nothing else."""
-        text = self.script.text[item.begin : item.end].strip()
-        item.has_program = True
-        item.fields = build_shell_command([ExpandedWord((WordPiece(text),))])
-        item.words = [ShellWord(text, item.begin, item.end)] * len(item.fields)
 
     def _plain(self, one: Statement) -> None:
         """Walk through a list of pipelines; each becomes an item."""
@@ -305,6 +292,11 @@ class ScriptWalk:
     def _pipeline(self, parts: list[ScriptCommand], end: int, is_background: bool, was: str) -> None:
         begin = parts[0].begin
         first = parts[0]
+        is_listed = was in JOINS or parts[-1].operator in JOINS
+        if len(parts) == 1 and (found := self._arithmetic(first, end, is_background or was in JOINS)):
+            found.kind = "keep" if is_listed else "set"
+            self.items.append(found)
+            return
         if not first.words and len(parts) == 1:
             self._assigned(first, begin, end)
             return
@@ -321,14 +313,14 @@ class ScriptWalk:
             names = set(_DEFAULTED.findall("".join(word.text for word in lead.words)))
         kind = "set" if names else kind
         is_sure = was not in JOINS and not is_background and kind != "option"
-        if len(parts) == 1 and (found := record_script_arguments(fields, self.scope, is_sure)):
-            kind, names = found, set(ARGUMENT_NAMES)
+        if len(parts) == 1 and (given := record_script_arguments(fields, self.scope, is_sure)):
+            kind, names = given, set(ARGUMENT_NAMES)
         own = [lead] if kind in ("launch", "program") else parts
         item = ScriptItem(kind, begin, end, own, why, names, fields=fields, words=words)
         item.is_background = is_background
         if is_whole:
             item.kind = "keep"
-            self._whole(item)
+            make_item_whole(item, self.script.text)
         if kind == "keep" and len(parts) == 1 and len(strip_scheduler_start(texts)) < len(texts):
             item.text = " ".join(one.written() for one in fields[-len(strip_scheduler_start(texts)) :])
         if kind == "launch" and was == "||":
@@ -387,6 +379,11 @@ class ScriptWalk:
         if is_shell_option_command(texts):
             set_shell_options(texts, self.scope)
         return determine_command_kind(part, texts, self.functions)
+
+    def _arithmetic(self, part: ScriptCommand, end: int, is_open: bool) -> ScriptItem | None:
+        if not part.arithmetic and part.texts[:1] != ["let"]:
+            return None
+        return read_shell_arithmetic(part, self._texts(part), self.scope, end, not is_open)
 
     def _assigned(self, part: ScriptCommand, begin: int, end: int) -> None:
         item = ScriptItem("set", begin, end, [part])
