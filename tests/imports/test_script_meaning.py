@@ -176,3 +176,24 @@ def test_a_variable_that_is_set_behind_its_use_is_asked_about(tmp_path: Path) ->
     batch = read(tmp_path, "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun ./a $A\nA=2\n", "openmpi")
     asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
     assert asked == ["the command needs A, which the script does not set"]
+
+
+OWN: dict[str, tuple[str, object]] = {
+    "A=1 B='x y' srun ./a\nsrun ./b": ("mpirun env A=1 B='x y' ./a\nmpirun ./b", None),
+    "A=1 srun ./a\nA=1 srun ./b": ("mpirun ./a\nmpirun ./b", {"A": "1"}),
+    "A=$(date) srun ./a": ('mpirun env A="$(date)" ./a', None),
+    "A=1 torchrun a.py\ntorchrun b.py": ("A=1 torchrun a.py\ntorchrun b.py", None),
+    "A=1 srun bash -c 'cd x; torchrun a.py'\nsrun torchrun b.py": (
+        "(\nexport A=1\ncd x; torchrun a.py\n)\ntorchrun b.py",
+        None,
+    ),
+    "A=0 python a.py &\nA=1 python b.py &\nwait": ("A=0 python a.py &\nA=1 python b.py\nwait", None),
+    "A=1 srun ./a": ("./a", {"A": "1"}),
+}
+
+
+@pytest.mark.parametrize("lines", OWN)
+def test_a_variable_before_a_launch_is_for_this_launch(tmp_path: Path, lines: str) -> None:
+    found = values(tmp_path, f"#!/bin/bash\n#SBATCH -N 2 -n 8\n{lines}\n", "openmpi")
+    assert isinstance(found["command"], list)
+    assert (found["command"][-1], found.get("env")) == OWN[lines]

@@ -70,11 +70,12 @@ def assemble_command(
     start: str,
     values: Mapping[str, str],
     forced: set[int],
+    own: Mapping[int, Sequence[str]],
 ) -> AssembledCommand:
     """Assemble the command of the run.
 
     `launches` are by the number of their item, and `values` are the scheduler's variables as a run expresses
-    them.
+    them; `own` are the assignments before a launch.
     """
     written: dict[int, str] = {}
     asks = []
@@ -90,17 +91,27 @@ def assemble_command(
     add_list_conditions(items, written, text, values)
     add_script_guards(items, written, text, values)
     behind = find_background_lines(items, launches, written, text)
-    is_alone = len(written) == 1 and not any(
-        _is_computed_once(items, one, start) for one in launches.values()
+    is_alone = (
+        len(written) == 1
+        and not own
+        and not any(_is_computed_once(items, one, start) for one in launches.values())
     )
+    before = {
+        number: [fill_script_variables(word, values) for word in words] for number, words in own.items()
+    }
     lines = {
         number: fill_script_variables(shell_of([field.text for field in one.program]), values)
         if items[number].has_program and not is_alone
         else _write_batch_script_launch_line(
-            one, start, values, is_alone, _list_carried_variables(items, forced, number)
+            one,
+            start,
+            values,
+            is_alone,
+            _list_carried_variables(items, forced, number) + before.get(number, []),
         )
         for number, one in launches.items()
     }
+    lines |= {number: _set_before_launch(lines[number], words) for number, words in before.items()}
     written |= {
         number: _write_list_line(items, number, one, number in behind) for number, one in lines.items()
     }
@@ -133,6 +144,16 @@ def _is_computed_once(items: Sequence[ScriptItem], launch: ScriptLaunch, start: 
     texts = [piece.text for one in launch.program for piece in one.pieces if piece.is_open]
     names = {name for item in items if item.kind == "set" for name in item.names}
     return bool(names & find_variable_names(texts)) or any(map(is_computed, texts))
+
+
+def _set_before_launch(line: tuple[str, ...] | str, sets: Sequence[str]) -> str:
+    """Return the line of a launch with the variables that only this launch has."""
+    text = shlex.join(line) if isinstance(line, tuple) else line
+    if text.startswith("mpirun -np {ranks} env "):
+        return text
+    if re.search(r"[;&|\n]", text):
+        return f"(\nexport {' '.join(sets)}\n{text}\n)"
+    return f"{' '.join(sets)} {text}"
 
 
 def _write_list_line(

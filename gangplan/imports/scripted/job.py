@@ -21,14 +21,15 @@ from gangplan.imports.scripted.assemble import AssembledCommand, assemble_comman
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import ScriptLaunch, read_script_launch
-from gangplan.imports.scripted.pieces import find_variable_names
+from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece, find_variable_names
 from gangplan.imports.scripted.podlike import build_pod_tree_of_script
 from gangplan.imports.scripted.steps import JobSteps
-from gangplan.imports.scripted.surroundings import Surroundings
+from gangplan.imports.scripted.surroundings import VISIBLE_GPUS, Surroundings
 from gangplan.imports.scripted.walk import ScriptWalk
 from gangplan.imports.scripted.wanted import WantedAllocation, format_spec_memory
 from gangplan.imports.workload import Hint, PodRole, SourceJob, SourceSetting, StartMethod
 from gangplan.plan.launchers import is_python, program_name_of
+from gangplan.plan.launchers.shell import ShellWord
 from gangplan.rules.imports import IMPORT_SCRIPT
 
 _TORCH = re.compile(
@@ -74,6 +75,7 @@ class ScriptJob:
         self.launches: dict[int, ScriptLaunch] = {}
         self.env: dict[str, tuple[str, SourceNode]] = {}
         self.known = known
+        self.own: dict[int, list[str]] = {}  # assignments before a launch that others must not see
         self.starts_ranks = False
         self.single: list[ScriptItem] = []  # launches of one rank, where others have several nodes
         self.of_start: list[tuple[SourceNode, str, str]] = []
@@ -86,7 +88,7 @@ class ScriptJob:
         for number, item in enumerate(self.walk.items):
             if number in self.numbers:
                 launch = ScriptLaunch(item.fields, item.words)
-                self._sets(item)
+                self._sets(number, around)
                 self._empty(item)
                 steps.begin()
                 read_script_launch(launch, self.script, self.account, self.wanted)
@@ -135,7 +137,9 @@ class ScriptJob:
         values |= variables.build_rank_variables(self._kind(start))
         around.start = start
         forced = around.open_exports(self.walk.items)
-        return assemble_command(self.walk.items, self.launches, self.script.text, start, values, forced)
+        return assemble_command(
+            self.walk.items, self.launches, self.script.text, start, values, forced, self.own
+        )
 
     def _roles(self, made: AssembledCommand, around: Surroundings) -> tuple[PodRole, ...]:
         env = {**around.env, **self.env, **self.wanted.env}
@@ -204,18 +208,38 @@ class ScriptJob:
             path = self.script.leaf("word", word.begin, word.end, word.text)
             SourceNode(self.account, path, word.text).dropped("it is empty")
 
-    def _sets(self, item: ScriptItem) -> None:
-        """Set variables before a launch: `OMP_NUM_THREADS=4 srun ...`."""
-        for part in item.parts:
-            for word in part.sets:
-                name, _, _ = word.text.partition("=")
-                path = self.script.leaf(name, word.begin, word.end, word.text)
-                node = SourceNode(self.account, path, word.text)
-                value = self.walk.scope.text(self.script.text[word.begin + len(name) + 1 : word.end])
-                if value is None:
-                    node.asked("its value is only known when the script runs")
-                else:
-                    self.env[name] = (value, node)
+    def _sets(self, number: int, around: Surroundings) -> None:
+        """Set the variables before a launch: `OMP_NUM_THREADS=4 srun ...`; only this launch has them."""
+        item = self.walk.items[number]
+        words = [word for part in item.parts for word in part.sets]
+        is_only = len(self.numbers) == 1 and not any(
+            one.kind == "keep" and any(part.sets for part in one.parts) for one in self.walk.items
+        )
+        for word in words:
+            name, _, _ = word.text.partition("=")
+            path = self.script.leaf(name, word.begin, word.end, word.text)
+            node = SourceNode(self.account, path, word.text)
+            value = self.walk.scope.value(self.script.text[word.begin + len(name) + 1 : word.end])
+            fate, why = around.decide_fate(name, value)
+            if fate == "drop" and (is_only or name not in VISIBLE_GPUS):
+                node.dropped(why)
+            elif fate == "ask":
+                node.asked(why)
+                around.questions.append((node, f"{name}: {why}", ""))
+            elif fate == "env" and isinstance(value, str) and (is_only or self._is_common(word)):
+                self.env[name] = (value, node)
+            else:
+                node.mapped("command")
+                pieces = (WordPiece(value),) if isinstance(value, str) else value.pieces
+                whole = ExpandedWord(tuple(WordPiece(one.text, one.is_open, True) for one in pieces))
+                self.own.setdefault(number, []).append(f"{name}={whole.written()}")
+
+    def _is_common(self, word: ShellWord) -> bool:
+        """Return whether all launches have a variable before them, with the same value."""
+        items = [self.walk.items[number] for number in self.numbers]
+        return len(items) > 1 and all(
+            any(one.text == word.text for part in item.parts for one in part.sets) for item in items
+        )
 
     def _start(self) -> tuple[StartMethod, bool]:
         """Return how ranks start, and whether that is a guess."""

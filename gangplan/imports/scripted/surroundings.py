@@ -22,7 +22,7 @@ _PATHS = re.compile(
 _SECRET = re.compile(
     r"(?:.*_)?(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET(?:_ACCESS_KEY)?|ACCESS_KEY(?:_ID)?)", re.IGNORECASE
 )
-_VISIBLE_GPUS = (
+VISIBLE_GPUS = (
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
 )  # fmt: skip
 _MEETING = SET_BY_TORCHRUN | {
@@ -109,9 +109,9 @@ class Surroundings:
         self.extended = {name for item in acting for name in item.extends & exported}
         begun, found, again = False, set[int](), set[str]()
         for number, item in enumerate(acting):
-            fates = {self._fate(name, value)[0] for name, value in item.exports.items()}
+            fates = {self.decide_fate(name, value)[0] for name, value in item.exports.items()}
             is_base = any(
-                self._fate(name, self.scope.values.get(name))[0] == "keep"
+                self.decide_fate(name, self.scope.values.get(name))[0] == "keep"
                 for name in item.extends & self.extended
             )
             is_later = begun or bool(item.shells)
@@ -125,7 +125,7 @@ class Surroundings:
         }
         return found
 
-    def _fate(self, name: str, value: ShellValue) -> tuple[str, str]:
+    def decide_fate(self, name: str, value: ShellValue) -> tuple[str, str]:
         """Return what becomes of an exported variable (env, keep, filled, drop or ask), and why."""
         texts = (
             [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, PartialText) else []
@@ -149,7 +149,7 @@ class Surroundings:
             return "drop", "which hosts a run has is known when it starts, to what starts its ranks"
         if name.startswith(("SLURM_", "PBS_")):
             return "drop", "a run has no scheduler other than Kueue"
-        if name in _VISIBLE_GPUS:
+        if name in VISIBLE_GPUS:
             return "drop", "the GPUs of a worker are its own"
         if _PATHS.fullmatch(name) and (texts or name in ("PATH", "LD_LIBRARY_PATH") or value is None):
             return "drop", "the image brings its software"
@@ -290,7 +290,7 @@ class Surroundings:
 
     def _set(self, item: ScriptItem, nodes: list[SourceNode]) -> None:
         for name, value in item.exports.items():
-            fate, why = self._fate(name, value)
+            fate, why = self.decide_fate(name, value)
             if fate == "env" and isinstance(value, str) and nodes:
                 if name in self.env:
                     self.env[name][1].dropped("a later line sets it again")
