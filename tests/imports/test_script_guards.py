@@ -74,3 +74,35 @@ def test_a_program_that_reads_what_a_launch_prints_is_refused(tmp_path: Path) ->
     batch = read(tmp_path, f"{HEAD}srun ./a | ./b > x\n", "openmpi")
     assert not batch.imported
     assert [line for line, _ in refusals(batch)] == [3]
+
+
+OUTPUT = {
+    "srun ./a > q.log\ngrep x q.log > y": "mpirun ./a > q.log\ngrep x q.log > y",
+    "L=q.log\nsrun ./a 2>&1 | tee -a $L\ncp $L z": "L=q.log\nmpirun ./a 2>&1 | tee -a $L\ncp $L z",
+    "srun ./a > q.log\nsrun ./b q.log": "mpirun ./a > q.log\nmpirun ./b q.log",
+    "srun ./a > q.log\ntail q.log": "./a",
+    "cat > p.py <<'E'\nprint(a['SLURM_NTASKS'])\nE\nsrun ./a": (
+        "cat > p.py <<'E'\nprint(a['SLURM_NTASKS'])\nE\nmpirun ./a"
+    ),
+}
+
+
+@pytest.mark.parametrize("lines", OUTPUT)
+def test_files_that_later_commands_read_are_written(tmp_path: Path, lines: str) -> None:
+    found = values(tmp_path, f"{HEAD}{lines}\n", "openmpi")["command"]
+    assert isinstance(found, list)
+    assert found[-1] == OUTPUT[lines]
+
+
+def test_what_a_here_document_reads_of_the_scheduler_is_asked_about(tmp_path: Path) -> None:
+    script = f"{HEAD}cat > p.py <<'E'\nprint(os.environ[\"SLURM_NTASKS\"])\nE\nsrun ./a\n"
+    batch = read(tmp_path, script, "openmpi")
+    asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
+    assert asked == ["a program in the script reads SLURM_NTASKS, which a run does not set"]
+
+
+def test_the_host_of_a_kept_command_is_a_variable(tmp_path: Path) -> None:
+    script = f"{HEAD}srun -n1 -N1 mkdir q/$(hostname)\nsrun python a.py\n"
+    found = values(tmp_path, script)["command"]
+    assert isinstance(found, list)
+    assert found[-1] == 'export MASTER_ADDR="$PET_MASTER_ADDR"\nmkdir q/$MASTER_ADDR\ntorchrun a.py'

@@ -84,6 +84,8 @@ def assemble_command(
             written[number] = ""
         elif item.kind == "keep" or number in forced:
             raw = item.text or text[item.begin : item.end]
+            for host, variable in _HOSTS.items():
+                raw = raw.replace(host, variable)
             if _ASKS_HOSTS.search(raw):
                 asks.append(item)
             else:
@@ -91,11 +93,8 @@ def assemble_command(
     add_list_conditions(items, written, text, values)
     add_script_guards(items, written, text, values)
     behind = find_background_lines(items, launches, written, text)
-    is_alone = (
-        len(written) == 1
-        and not own
-        and not any(_is_computed_once(items, one, start) for one in launches.values())
-    )
+    is_alone = len(written) == 1 and not own
+    is_alone &= not any(items[one].tail or _is_computed_once(items, launches[one], start) for one in launches)
     before = {
         number: [fill_script_variables(word, values) for word in words] for number, words in own.items()
     }
@@ -113,7 +112,8 @@ def assemble_command(
     }
     lines |= {number: _set_before_launch(lines[number], words) for number, words in before.items()}
     written |= {
-        number: _write_list_line(items, number, one, number in behind) for number, one in lines.items()
+        number: _write_list_line(items, number, one, number in behind, values)
+        for number, one in lines.items()
     }
     if is_alone and all(isinstance(one, tuple) for one in lines.values()):
         ((number, only),) = lines.items()
@@ -157,15 +157,24 @@ def _set_before_launch(line: tuple[str, ...] | str, sets: Sequence[str]) -> str:
 
 
 def _write_list_line(
-    items: Sequence[ScriptItem], number: int, line: tuple[str, ...] | str, is_background: bool
+    items: Sequence[ScriptItem],
+    number: int,
+    line: tuple[str, ...] | str,
+    is_background: bool,
+    values: Mapping[str, str],
 ) -> str:
     """Return the line of a launch; a script of several commands stays together where `&&` or `||` joins it."""
     text = shlex.join(line) if isinstance(line, tuple) else line
+    tail = fill_script_variables(items[number].tail, values)
     is_listed = (
-        is_background or items[number].joined or (number + 1 < len(items) and items[number + 1].joined)
+        bool(tail)
+        or is_background
+        or items[number].joined
+        or (number + 1 < len(items) and items[number + 1].joined)
     )
     is_long = not isinstance(line, tuple) and re.search(r"[;&|\n]", text)
-    return f"{{\n{text}\n}}" if is_listed and is_long else text
+    text = f"{{\n{text}\n}}" if is_listed and is_long else text
+    return f"{text} {tail}" if tail else text
 
 
 def _add_needed_script_items(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from gangplan.imports.scripted.conditions import split_shell_words
+from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.parts import ScriptCommand
 from gangplan.imports.scripted.pieces import ShellValue
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
@@ -15,6 +16,7 @@ _ENDS = frozenset({"|", "||", "&&", "&", ";", "|&", "\n"})
 # A single process answers a question; it does not train.
 _ONE = re.compile(r"(?:^|\s)(?:-np?|--ntasks|--n)[= ]?1(?:\s|$)")
 # Options with which a launcher reports about itself and starts nothing.
+_FILE = re.compile(r"(?:>>?|&>>?|>\||\btee(?:\s+-\w+)*)\s*\"?([\w./${}-]+)")
 _ASKS = frozenset({"--version", "-V", "--help", "-h", "-info"})
 
 
@@ -69,3 +71,19 @@ def _find_shell_command_substitutions(text: str) -> Iterator[str]:
             at = end + 1
         else:
             at += 1
+
+
+def find_output_that_is_read(items: Sequence[ScriptItem], number: int, text: str) -> str:
+    """Return what is behind the words of a launch, such as `> out.log`, if a later command names its file."""
+    item = items[number]
+    if not item.words:
+        return ""
+    tail = text[max(word.end for word in item.words) : item.end].strip()
+    files = {one for one in _FILE.findall(tail) if one not in ("tee", "/dev/null")}
+    later = [
+        text[one.begin : one.end]
+        for one in items[number + 1 :]
+        if one.kind in ("keep", "launch", "program") or one.joined or one.is_guard
+    ]
+    is_read = any(re.search(rf"(?<![\w.]){re.escape(file)}(?![\w.])", one) for file in files for one in later)
+    return tail if is_read else ""

@@ -46,6 +46,7 @@ class ScriptItem:
     is_function: bool = False
     has_program: bool = False
     text: str = ""
+    tail: str = ""  # redirections and pipes behind a launch, whose files later commands read
     help: str = ""  # what to do about what becomes of it, where that is a question
     paths: list[FieldPath] = field(default_factory=list)
 

@@ -18,6 +18,7 @@ from gangplan.imports.scripted.arrays import (
     map_job_array_variables,
 )
 from gangplan.imports.scripted.assemble import AssembledCommand, assemble_command, find_rank_framework
+from gangplan.imports.scripted.captured import find_output_that_is_read
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import ScriptLaunch, read_script_launch
@@ -47,6 +48,10 @@ _GIVEN = frozenset(
 )
 # Where only a number is read: arithmetic, and options of such names.
 _COUNTED = re.compile(r"\$\(\(.*?\)\)|--?[\w-]*(?:seed|port)[= ]\"?\$\{?\w+", re.IGNORECASE)
+# What programs in here-documents ask the scheduler's environment for.
+_READ = re.compile(
+    r"(?:environ(?:\.get)?\s*[\[(]|getenv\s*\(|\bENV\s*[\[{])\s*[\"']?((?:SLURM|PBS|PALS)_\w+)[\"']?"
+)
 # Hosts that the scheduler lists: a run passes its own to the launcher.
 _HOSTFILE = re.compile(r"--?(?:machine|host)file[ =]\"?\$\{?PBS_NODEFILE\}?\"?")
 _HYDRA = frozenset(
@@ -96,6 +101,7 @@ class ScriptJob:
                 if steps.end(number, bool(launch.starter)) == 1:
                     launch.starter = ""  # it starts one rank, which needs no launcher
                     single.append(item)
+                item.tail = find_output_that_is_read(self.walk.items, number, self.script.text)
                 around.behind(item)
                 self.launches[number] = launch
             else:
@@ -357,6 +363,10 @@ class ScriptJob:
         if work.start == "mpi" and (met := needed & variables.MEETING_POINT - set(self.env)):
             message = f"the command needs {' and '.join(sorted(met))}, which an MPI run does not set"
             yield place, message, "Let the program ask MPI for its hosts, or choose an image of torch."
+        read = set(_READ.findall(made.text)) - set(self.env)
+        for name in sorted(read):
+            message = f"a program in the script reads {name}, which a run does not set"
+            yield place, message, f"Let it read what the run sets, or set it under env: {name}."
         for name in sorted(needed - given):
             help = f"Give its value: --set {name}=VALUE; or set it under env:."
             yield place, f"the command needs {name}, which the script does not set", help

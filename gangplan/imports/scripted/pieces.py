@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from gangplan.records import dataclass
 
 # Where a shell calculates, so that names are variables without a dollar sign.
-_NUMBERED = re.compile(r"(?<=\w\[)[^][$]*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
+_NUMBERED = re.compile(r"(?<=\w\[)[^][$\"']*(?=\])|(?<=\(\()[^()$]*(?=\)\))")
 _CALCULATED = re.compile(
     r"(?<=\(\()(?:[^()]|\([^()]*\))*(?=\)\))|(?:^|(?<=[\n;&|]))[ \t]*(?:let|(?:declare|typeset|local) -\w*i\w*)[ \t]([^\n;&|]*)"
 )

@@ -75,7 +75,8 @@ class Surroundings:
             (word.begin for part in item.parts for word in (*part.sets, *part.words)), default=item.begin
         )
         for path in self.script.lines("output", last, item.end):
-            SourceNode(self.source, path, None).dropped(
+            node = SourceNode(self.source, path, None)
+            node.mapped("command") if item.tail else node.dropped(
                 "the log of a run is what its pods print (gangplan logs)"
             )
         for path in self.script.lines("input", item.begin, first):
