@@ -19,6 +19,8 @@ from gangplan.plan.launchers.shell import ShellWord
 
 # Options with a value (bash 5.2); `-a NAME` of read names an array.
 _VALUES = {"read": "dinNptu", **dict.fromkeys(("mapfile", "readarray"), "dnOsuCc")}
+# Variables that Apptainer sets in its container by the rest of the name.
+_IN_CONTAINER = re.compile(r"^(?:APPTAINER|SINGULARITY)ENV_(?!PREPEND_|APPEND_)(?=\w)")
 SCRIPT_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^]]*\])?(\+?)=")
 
 
@@ -59,7 +61,7 @@ def record_shell_assignment(
     scope.values[name] = value
     if exports or name in scope.exported:
         scope.exported.add(name)
-        item.exports[name] = value
+        item.exports[_IN_CONTAINER.sub("", name) if isinstance(value, str) else name] = value
 
 
 def record_shell_declaration(

@@ -5,6 +5,7 @@ Options are those of Apptainer 1.4, Shifter 18.03, Podman 5.4 (podman-hpc), Dock
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gangplan.plan.launchers import program_name_of
@@ -12,7 +13,7 @@ from gangplan.records import dataclass
 
 _APPTAINER = frozenset(
     str.split(
-        "-B --bind --mount --env --env-file --pwd --cwd -H --home -o --overlay -S --scratch -W --workdir "
+        "-B --bind --no-mount --mount --env --env-file --pwd --cwd -H --home -o --overlay -S --scratch -W --workdir "
         "--app --network --network-args --hostname --dns --security --add-caps --drop-caps --cpus "
         "--cpu-shares --cpuset-cpus --memory --memory-swap --pids-limit --apply-cgroups --fusemount "
         "--pem-path --docker-host"
@@ -35,6 +36,9 @@ _CHARLIE = frozenset(["-b", "--bind", "-c", "--cd", "--set-env", "--unset-env", 
 _BINDS = frozenset(["-B", "--bind", "-v", "--volume", "-V", "-m", "--mount", "-b"])
 _ENVS = frozenset(["-e", "--env", "--set-env"])
 _FOLDERS = frozenset(["--pwd", "--cwd", "-w", "--workdir", "-c", "--cd"])
+# Of Apptainer, these make the image writable, name a folder for temporary files, and contain the container.
+_NO_FOLDERS = frozenset(["-w", "-W", "--workdir", "-c"])
+_LISTS = frozenset({"apptainer", "singularity"})  # whose `--env A=1,B=2` sets two variables
 # By program: the verbs after its name that start something, options with a value, whether an image follows.
 _PROGRAMS: dict[str, tuple[tuple[str, ...], frozenset[str], bool]] = {
     "apptainer": (("exec", "run", "shell"), _APPTAINER, True),
@@ -90,11 +94,12 @@ def find_container_start_in_script(texts: Sequence[str], at: int) -> ContainerSt
         index += 1
         if not equals and name in takes and index < len(texts):
             value, index = texts[index], index + 1
+        is_apptainer = program_name_of(texts[at]) in _LISTS
         if name in _BINDS:
             mounts.append(value)
-        elif name in _ENVS:
-            env.append(value)
-        elif name in _FOLDERS:
+        elif name in _ENVS and not (is_apptainer and name == "-e"):  # its -e is --cleanenv
+            env += re.split(r",(?=\w+=)", value) if is_apptainer else [value]
+        elif name in _FOLDERS and not (is_apptainer and name in _NO_FOLDERS):
             workdir = value
         elif name in ("-i", "--image"):
             image = value

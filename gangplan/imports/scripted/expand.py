@@ -28,6 +28,7 @@ _OPERATION = re.compile(
 )
 # Braces of bash that make several words of one, as far as no other expansion is in them.
 _BRACES = re.compile(r"\{(?:[^\s{}'\"$`\\]*,[^\s{}'\"$`\\]*|[\w-]+\.\.[\w-]+(?:\.\.[\w-]+)?)\}")
+_FILES = re.compile(r"[\w./*?=,:@%+-]*[*?][\w./*?=,:@%+-]*")  # a pattern of files in a variable
 _MOST_TEXT = 100_000
 _PLAIN = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
@@ -259,7 +260,7 @@ class _Word:
         for number, word in enumerate(words):
             if number:
                 self._end()
-            self._add(word)
+            self._add(word, is_open=_FILES.fullmatch(word) is not None)
         if words and value[-1:].isspace():
             self._end()
 

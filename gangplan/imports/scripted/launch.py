@@ -294,11 +294,17 @@ def _record_script_container_settings(
         if node is not None:
             wanted.place("image", node)
     for text in found.mounts:
-        wanted.mounts += parse_script_container_mounts(text, node)
+        for mount in parse_script_container_mounts(text, node):
+            wanted.mounts.append(mount)
+            is_known = mount.host.startswith("/") and "$" not in mount.host + mount.target
+            if node is not None and not is_known:
+                _ask_about_container(wanted, node, f"the container sees {mount.host} as {mount.target}")
     for text in found.env:
         name, equals, value = text.partition("=")
         if equals and node is not None and "$" not in value:
             wanted.variable(name, value, node)
+        elif node is not None:
+            _ask_about_container(wanted, node, f"the container has the variable {name}")
     if found.workdir.startswith("/") and "$" not in found.workdir:
         wanted.workdir = found.workdir
         replaced = wanted.at.pop("workdir", None)
@@ -306,6 +312,11 @@ def _record_script_container_settings(
             replaced.dropped(f"the container's own working directory {found.workdir} holds")
     if found.is_entrypoint and not convert_image_uri_to_reference(found.image) and node is not None:
         launch.losses.append((found.image, "what the image starts by itself is not known here"))
+
+
+def _ask_about_container(wanted: WantedAllocation, node: SourceNode, what: str) -> None:
+    help = "Give it (--set NAME=VALUE), or write env: or data: {CLAIM: FOLDER}."
+    wanted.questions.append((node, f"{what}, which only the old cluster knows", help))
 
 
 def _find_container_after_mpirun(launch: ScriptLaunch, at: int) -> ContainerStart | None:

@@ -158,6 +158,8 @@ class Surroundings:
             return "drop", "the pods of a run have other interfaces than the nodes of the old cluster"
         if _SECRET.fullmatch(name) and value not in ("", "0", "false"):
             return "ask", "it looks like a secret, which belongs into a Secret of the cluster (secrets.env)"
+        if name.startswith(("APPTAINERENV_", "SINGULARITYENV_")):
+            return "ask", "Apptainer gives it to its container by the rest of the name; write that under env:"
         if name in self.extended and not self._names_outside(texts, name):
             return "keep", ""
         if isinstance(value, str):
