@@ -197,3 +197,13 @@ def test_a_variable_before_a_launch_is_for_this_launch(tmp_path: Path, lines: st
     found = values(tmp_path, f"#!/bin/bash\n#SBATCH -N 2 -n 8\n{lines}\n", "openmpi")
     assert isinstance(found["command"], list)
     assert (found["command"][-1], found.get("env")) == OWN[lines]
+
+
+def test_the_script_itself_has_the_rank_of_its_first_task(tmp_path: Path) -> None:
+    lines = "if [ $SLURM_PROCID -eq 0 ]; then cp a b; fi\ncat > r.sh <<'E'\necho $SLURM_PROCID\nE\nsrun "
+    head = "#!/bin/bash\n#SBATCH -N 2 -n 8\n"
+    found = command(tmp_path / "mpi", f"{head}{lines}bash r.sh\n", "openmpi").splitlines()
+    assert found[0] == "if [ 0 -eq 0 ]; then cp a b; fi"
+    assert found[2] == "echo $OMPI_COMM_WORLD_RANK"
+    found = command(tmp_path / "torch", f"{head}{lines}python r.py\n").splitlines()
+    assert "if [ $PET_NODE_RANK -eq 0 ]; then cp a b; fi" in found

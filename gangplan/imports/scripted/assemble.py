@@ -11,7 +11,11 @@ from gangplan.imports.scripted.guards import add_script_guards
 from gangplan.imports.scripted.idioms import ALL_HOSTS, FIRST_HOST, THIS_HOST
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import FOREIGN_LAUNCHER_NAMES, ScriptLaunch
-from gangplan.imports.scripted.lists import add_list_conditions, join_script_lines
+from gangplan.imports.scripted.lists import (
+    add_list_conditions,
+    has_here_document,
+    join_script_lines,
+)
 from gangplan.imports.scripted.options import is_shell_option_needed
 from gangplan.imports.scripted.pieces import (
     ExpandedWord,
@@ -21,7 +25,7 @@ from gangplan.imports.scripted.pieces import (
     is_computed,
 )
 from gangplan.imports.scripted.positional import ARGUMENT_NAMES, is_reading_script_arguments
-from gangplan.imports.scripted.variables import MEETING_POINT
+from gangplan.imports.scripted.variables import MEETING_POINT, build_batch_variables
 from gangplan.plan.launchers import (
     UnreadableError,
     find_launcher_at,
@@ -78,6 +82,7 @@ def assemble_command(
     them; `own` are the assignments before a launch.
     """
     written: dict[int, str] = {}
+    outer = {**values, **build_batch_variables(start)} if start in ("mpi", "torch") else values
     asks = []
     for number, item in enumerate(items):
         if number in launches:
@@ -89,9 +94,10 @@ def assemble_command(
             if _ASKS_HOSTS.search(raw):
                 asks.append(item)
             else:
-                written[number] = fill_script_variables(raw, values)
-    add_list_conditions(items, written, text, values)
-    add_script_guards(items, written, text, values)
+                is_inner = item.is_function or has_here_document(item.parts)
+                written[number] = fill_script_variables(raw, values if is_inner else outer)
+    add_list_conditions(items, written, text, outer)
+    add_script_guards(items, written, text, outer)
     behind = find_background_lines(items, launches, written, text)
     is_alone = len(written) == 1 and not own
     is_alone &= not any(items[one].tail or _is_computed_once(items, launches[one], start) for one in launches)

@@ -107,4 +107,13 @@ def build_rank_variables(start: str) -> dict[str, str]:
     return {**found, "SLURMD_NODENAME": "$HOSTNAME"}
 
 
+def build_batch_variables(start: str) -> dict[str, str]:
+    """Return what these variables are where the script itself reads them, which the first of its tasks does.
+
+    A worker that runs the script by itself has its own number instead.
+    """
+    own = {name: one for name, one in build_rank_variables("torchrun").items() if name in RANKED}
+    return dict.fromkeys(RANKED, "0") if start in ("mpi", "hydra") else {**dict.fromkeys(RANKED, "0"), **own}
+
+
 RANK_VARIABLES = tuple(map(build_rank_variables, _STARTS))
