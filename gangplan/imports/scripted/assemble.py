@@ -81,42 +81,14 @@ def assemble_command(
     `launches` are by the number of their item, and `values` are the scheduler's variables as a run expresses
     them; `own` are the assignments before a launch.
     """
-    written: dict[int, str] = {}
     outer = {**values, **build_batch_variables(start)} if start in ("mpi", "torch") else values
-    asks = []
-    for number, item in enumerate(items):
-        if number in launches:
-            written[number] = ""
-        elif item.kind == "keep" or number in forced:
-            raw = item.text or text[item.begin : item.end]
-            for host, variable in _HOSTS.items():
-                raw = raw.replace(host, variable)
-            if _ASKS_HOSTS.search(raw):
-                asks.append(item)
-            else:
-                is_inner = item.is_function or has_here_document(item.parts)
-                written[number] = fill_script_variables(raw, values if is_inner else outer)
+    written, asks = _write_kept_items(items, {*launches}, forced, text, (values, outer))
     add_list_conditions(items, written, text, outer)
     add_script_guards(items, written, text, outer)
     behind = find_background_lines(items, launches, written, text)
     is_alone = len(written) == 1 and not own
     is_alone &= not any(items[one].tail or _is_computed_once(items, launches[one], start) for one in launches)
-    before = {
-        number: [fill_script_variables(word, values) for word in words] for number, words in own.items()
-    }
-    lines = {
-        number: fill_script_variables(shell_of([field.text for field in one.program]), values)
-        if items[number].has_program and not is_alone
-        else _write_batch_script_launch_line(
-            one,
-            start,
-            values,
-            is_alone,
-            _list_carried_variables(items, forced, number) + before.get(number, []),
-        )
-        for number, one in launches.items()
-    }
-    lines |= {number: _set_before_launch(lines[number], words) for number, words in before.items()}
+    lines = _write_launch_lines(items, launches, start, values, is_alone, forced, own)
     written |= {
         number: _write_list_line(items, number, one, number in behind, values)
         for number, one in lines.items()
@@ -141,6 +113,61 @@ def assemble_command(
     script = join_script_lines(items, written, behind)
     kept = [items[number] for number in sorted(written) if number not in launches]
     return AssembledCommand(("bash", "-c", script), script, kept, asks)
+
+
+def _write_kept_items(
+    items: Sequence[ScriptItem],
+    launches: set[int],
+    forced: set[int],
+    text: str,
+    values: tuple[Mapping[str, str], Mapping[str, str]],
+) -> tuple[dict[int, str], list[ScriptItem]]:
+    """Return the lines that stay, by number, with empty ones for launches; and items that ask for hosts.
+
+    `values` are the scheduler's variables inside of ranks, and in the script itself.
+    """
+    written, asks = dict[int, str](), list[ScriptItem]()
+    for number, item in enumerate(items):
+        if number in launches:
+            written[number] = ""
+        elif item.kind == "keep" or number in forced:
+            raw = item.text or text[item.begin : item.end]
+            for host, variable in _HOSTS.items():
+                raw = raw.replace(host, variable)
+            if _ASKS_HOSTS.search(raw):
+                asks.append(item)
+            else:
+                is_inner = item.is_function or has_here_document(item.parts)
+                written[number] = fill_script_variables(raw, values[0] if is_inner else values[1])
+    return written, asks
+
+
+def _write_launch_lines(
+    items: Sequence[ScriptItem],
+    launches: Mapping[int, ScriptLaunch],
+    start: str,
+    values: Mapping[str, str],
+    is_alone: bool,
+    forced: set[int],
+    own: Mapping[int, Sequence[str]],
+) -> dict[int, tuple[str, ...] | str]:
+    """Return the lines of launches, each with the variables that the script gives it."""
+    before = {
+        number: [fill_script_variables(word, values) for word in words] for number, words in own.items()
+    }
+    lines: dict[int, tuple[str, ...] | str] = {
+        number: fill_script_variables(shell_of([field.text for field in one.program]), values)
+        if items[number].has_program and not is_alone
+        else _write_batch_script_launch_line(
+            one,
+            start,
+            values,
+            is_alone,
+            _list_carried_variables(items, forced, number) + before.get(number, []),
+        )
+        for number, one in launches.items()
+    }
+    return lines | {number: _set_before_launch(lines[number], words) for number, words in before.items()}
 
 
 def _is_computed_once(items: Sequence[ScriptItem], launch: ScriptLaunch, start: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gangplan.imports.scripted.calculated import calculate_integer
+from gangplan.imports.scripted.calculated import compute_integer
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.parts import ScriptCommand
@@ -53,7 +53,7 @@ def record_shell_assignment(
         after = scope.value(text[found.end() : word.end])
         value = append_to_shell_value(before, after)
         if name in scope.integers:
-            value = calculate_integer(scope, before, after)
+            value = compute_integer(scope, before, after)
     if isinstance(value, PartialText) and any(is_computed(one.text) for one in value.pieces if one.is_open):
         value = None  # the script computes it once
     if not isinstance(value, str | tuple):

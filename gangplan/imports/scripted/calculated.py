@@ -64,7 +64,7 @@ def _calculate(found: re.Match[str], scope: ScriptScope) -> int | None:
     return scope.calculate(f"{name} {(found['step'] or found['first'])[0]} 1")
 
 
-def calculate_integer(scope: ScriptScope, before: ShellValue, value: ShellValue) -> str | None:
+def compute_integer(scope: ScriptScope, before: ShellValue, value: ShellValue) -> str | None:
     """Return the value that a variable of `declare -i` gets; `before` is what `+=` adds to, else empty."""
     if not isinstance(value, str) or not isinstance(before, str):
         return None
