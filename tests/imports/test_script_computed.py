@@ -57,3 +57,10 @@ def test_hosts_that_an_mpi_run_does_not_name_are_asked_about(tmp_path: Path) -> 
     batch = read(tmp_path, script, "openmpi")
     asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
     assert "the command needs MASTER_ADDR and MASTER_PORT, which an MPI run does not set" in asked
+
+
+def test_a_launcher_that_meets_by_itself_needs_no_host(tmp_path: Path) -> None:
+    lines = "export MASTER_ADDR=$(hostname -s).x.org\ndeepspeed --master_addr $MASTER_ADDR a.py\ncp a b"
+    batch = read(tmp_path, f"{HEAD}{lines}\n", "openmpi")
+    asked = [one.message for one in batch.everything if one.rule == IMPORT_ASKED]
+    assert not any("MASTER_ADDR" in one for one in asked), asked

@@ -1,4 +1,4 @@
-"""What ends a batch script early, decides its status, is done at its end, or stands in a pipe, is in the run too."""
+"""What ends a batch script early, decides its status, is done at its end, or goes through a pipe, is in the run too."""
 
 from __future__ import annotations
 

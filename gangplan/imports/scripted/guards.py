@@ -64,7 +64,7 @@ def find_trap(
 ) -> tuple[bool, frozenset[str]] | None:
     """Return whether a `trap` is for the end of the script, and its signals; None if its handler does nothing.
 
-    `is_idle` tells of a command whether it only prints or looks.
+    `is_idle` says whether a command only prints or looks.
     """
     words = [one for one in texts[1:] if one != "--"]
     if texts[:1] != ["trap"] or len(words) < 2 or words[0].startswith("-") or not words[0].strip():

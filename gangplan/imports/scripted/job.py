@@ -48,6 +48,8 @@ _GIVEN = frozenset(
 )
 # Where only a number is read: arithmetic, and options of such names.
 _COUNTED = re.compile(r"\$\(\(.*?\)\)|--?[\w-]*(?:seed|port)[= ]\"?\$\{?\w+", re.IGNORECASE)
+# A launcher whose options for a meeting point a run does not need.
+_OWN_MEETING = re.compile(r"\bdeepspeed\b.*\s--master_(?:addr|port)\b")
 # What programs in here-documents ask the scheduler's environment for.
 _READ = re.compile(
     r"(?:environ(?:\.get)?\s*[\[(]|getenv\s*\(|\bENV\s*[\[{])\s*[\"']?((?:SLURM|PBS|PALS)_\w+)[\"']?"
@@ -360,7 +362,8 @@ class ScriptJob:
         for number in sorted(numbered) if "@" not in given else ():
             yield place, f"the script takes an argument, ${number}", f"Give its value: --set {number}=VALUE."
         needed = find_variable_names([_HOSTFILE.sub("", made.text)])
-        if work.start == "mpi" and (met := needed & variables.MEETING_POINT - set(self.env)):
+        met = find_variable_names(one for one in made.text.splitlines() if not _OWN_MEETING.search(one))
+        if work.start == "mpi" and (met := met & variables.MEETING_POINT - set(self.env)):
             message = f"the command needs {' and '.join(sorted(met))}, which an MPI run does not set"
             yield place, message, "Let the program ask MPI for its hosts, or choose an image of torch."
         read = set(_READ.findall(made.text)) - set(self.env)

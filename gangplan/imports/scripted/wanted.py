@@ -147,7 +147,6 @@ class WantedAllocation:
 
     def losses(self) -> Iterator[SourceLoss]:
         """Yield the numbers that the nodes of a job cannot share evenly, as the workers of a run do."""
-        help = "Choose workers and {}, so that each worker has the same."
         ranks, gpus = (self.tasks_on_node or 0) * self.node_count, (self.gpus_on_node or 0) * self.node_count
         if self.tasks and ranks != self.tasks and "tasks" in self.at:
             why = f"the job has {self.tasks} ranks on {self.node_count} nodes, and a run as many on each worker: {ranks}"
@@ -157,7 +156,7 @@ class WantedAllocation:
                 str(self.tasks),
                 str(ranks),
                 why,
-                help.format("slots"),
+                "Choose workers and slots, so that each worker has the same.",
                 self.at["tasks"],
             )
         if self.gpus and self.gpus_per_node is None and gpus != self.gpus and "gpus" in self.at:
@@ -168,7 +167,7 @@ class WantedAllocation:
                 str(self.gpus),
                 str(gpus),
                 why,
-                help.format("gpus"),
+                "Choose workers and gpus, so that each worker has the same.",
                 self.at["gpus"],
             )
 
