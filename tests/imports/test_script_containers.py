@@ -40,6 +40,10 @@ ASKED = {
         f"srun apptainer exec --env A=$USER {IMAGE} ./a",
         "the container has the variable A, which only the old cluster knows",
     ),
+    "a program of the image": (
+        "srun apptainer run img.sif --epochs 3",
+        "the program that img.sif starts by itself is not known here",
+    ),
     "a variable that is computed": (
         f"export APPTAINERENV_A=$(date)\nsrun apptainer exec {IMAGE} ./a",
         "APPTAINERENV_A: Apptainer gives it to its container by the rest of the name; write that under env:",

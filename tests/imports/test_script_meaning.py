@@ -207,3 +207,10 @@ def test_the_script_itself_has_the_rank_of_its_first_task(tmp_path: Path) -> Non
     assert found[2] == "echo $OMPI_COMM_WORLD_RANK"
     found = command(tmp_path / "torch", f"{head}{lines}python r.py\n").splitlines()
     assert "if [ $PET_NODE_RANK -eq 0 ]; then cp a b; fi" in found
+
+
+@pytest.mark.parametrize("shell", ["/bin/tcsh", "/bin/csh -f", "/usr/bin/env python3"])
+def test_scripts_in_other_languages_are_refused(tmp_path: Path, shell: str) -> None:
+    batch = read(tmp_path, f"#!{shell}\n#SBATCH -N 2 -n 8\nsetenv A 1\nsrun ./a\n")
+    assert not batch.imported
+    assert [line for line, _ in refusals(batch)] == [1]

@@ -311,7 +311,8 @@ def _record_script_container_settings(
         if replaced is not None:
             replaced.dropped(f"the container's own working directory {found.workdir} holds")
     if found.is_entrypoint and not convert_image_uri_to_reference(found.image) and node is not None:
-        launch.losses.append((found.image, "what the image starts by itself is not known here"))
+        message = f"the program that {found.image} starts by itself is not known here"
+        wanted.questions.append((node, message, "Write the command of that program."))
 
 
 def _ask_about_container(wanted: WantedAllocation, node: SourceNode, what: str) -> None:

@@ -28,6 +28,7 @@ from gangplan.rules.imports import IMPORT_SCRIPT
 Words = Sequence[tuple[str, int, int]]
 # Options of launchers that choose the hosts of a step.
 _CHOSEN = re.compile(r"-w$|-r$|--?(?:nodelist|relative|hosts?|hostfile|machinefile|H)\b")
+_OTHER_LANGUAGE = re.compile(r"#!.*?\b(t?csh|fish|python|perl|Rscript|julia|ruby|lua)")
 _ARGUMENT = re.compile(r"\$\{?([1-9])\b")
 
 
@@ -50,6 +51,7 @@ def read_batch_script(scheduler: BatchScheduler, account: Account) -> SourceJob:
     Raises RefusedError if only running it would show what it does.
     """
     script: BatchScript = account.root().value
+    _refuse_other_language(script)
     wanted = WantedAllocation()
     walk, name, known = _walk_batch_script(scheduler, script, account, wanted)
     numbers = _select_script_launch_items(walk)
@@ -144,6 +146,14 @@ def _read_batch_scheduler_options(
         else:
             for option in found:
                 option.node(account).dropped(f"{scheduler.label} reads no options behind the first command")
+
+
+def _refuse_other_language(script: BatchScript) -> None:
+    """Raise RefusedSourceError for a script that no shell like bash reads."""
+    if found := _OTHER_LANGUAGE.match(script.text):
+        message = f"the script is for {found[1]}, and scripts for sh, bash and ksh are read here"
+        help = "Write its launch in a script for bash, and import that."
+        raise RefusedSourceError([_build_script_finding(script, 0, message, help)])
 
 
 def _derive_script_name(file: str) -> str:
