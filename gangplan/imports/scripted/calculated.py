@@ -1,4 +1,4 @@
-"""Read the arithmetic commands of a script: `((N += 1))`, `let N=M*2`, `(( N > 4 )) && ...`, `declare -i N`."""
+"""Read the arithmetic commands of a script: `((N += 1))`, `let N=M*2`, `(( N > 4 ))`, `declare -i N`."""
 
 from __future__ import annotations
 
