@@ -26,7 +26,6 @@ def trains(kind: str, replicas: str, container: str, master: str, worker: str) -
 TORCH = ("PyTorchJob", "pytorchReplicaSpecs", "pytorch")
 # Each with the kind of its source and what the row says.
 OPEN = {
-    "programs of several ranks": ("slurm", SBATCH + "srun --multi-prog prog.conf\n", "ranks of one run start one program"),
     "a script that a shell reads": ("slurm", SBATCH + "srun bash <<'EOF'\nhostname\nEOF\n", "reads its input from the script"),
     "a variable without a value": ("slurm", SBATCH + "srun ./x --k $K\n", "the command needs K"),
     "a pipe": ("slurm", SBATCH + "cat in.txt | srun ./x\n", "what is piped into the program"),
