@@ -189,12 +189,14 @@ def in_run(old: str, new: str) -> Change:
     return change
 
 
-def added_to_run(kind: str, api: str) -> Change:
-    """Add an object at the end of the run of team cv."""
+def added_to_run(kind: str, api: str, ending: str = "") -> Change:
+    """Add an object at the end of the run of team cv, under the run's name with an ending or another one."""
 
     def change(root: Path) -> None:
         (path,) = (root / "rendered/lab/runs/cv").glob("first-*.yaml")
         more(path.relative_to(root).as_posix(), kind, api, "cv")(root)
+        if ending:
+            path.write_text(path.read_text().replace("name: more,", f"name: {path.stem}{ending},"))
 
     return change
 
@@ -248,6 +250,7 @@ FOREIGN: dict[str, tuple[Change, ...]] = {
     ),
     "of a team that is off, its run of another name": (OFF, in_run("name: first-", "name: other-")),
     "a Job of another name in a run": (added_to_run("Job", "batch/v1"),),
+    "a Job that waits for nothing in a run": (added_to_run("Job", "batch/v1", "-more"),),
     "policies of another cluster": (moved(POLICIES, "rendered/prod/platform/policies.yaml"),),
 }
 

@@ -175,16 +175,14 @@ def expand_train_job_into_pods(job: Body, runtime: Body, index: int = 0) -> list
 def merge_train_jobs_into_runtimes(bodies: Sequence[Body]) -> Sequence[Body]:
     """Return objects with each runtime as its TrainJob changes it, each at its index: what the pods will be.
 
-    If no TrainJob changes pods, these are the same objects.
+    If no TrainJob changes pods, these are the same objects; so they are where its patches have a form that
+    the schema refuses, as between two patches of an overlay.
     """
-    jobs = [one for one in bodies if one["kind"] == TRAINJOB.kind and _changes_pods(one["spec"])]
-    found = list(bodies)
-    for job in jobs:
-        key = RUNTIME_KIND, job["spec"]["runtimeRef"]["name"], job["metadata"].get("namespace")
-        for index, body in enumerate(bodies):
-            if (body["kind"], body["metadata"]["name"], body["metadata"].get("namespace")) == key:
-                found[index] = _merge_train_job_into_runtime(job["spec"], body)
-    return found if jobs else bodies
+    try:
+        jobs = [one for one in bodies if one["kind"] == TRAINJOB.kind and _changes_pods(one["spec"])]
+        return [_merge_train_jobs_into_runtime(jobs, body) for body in bodies] if jobs else bodies
+    except (AttributeError, KeyError, TypeError):
+        return bodies
 
 
 def _changes_pods(spec: Body) -> bool:
@@ -192,6 +190,14 @@ def _changes_pods(spec: Body) -> bool:
     return any(spec.get(one) for one in ("runtimePatches", "podTemplateOverrides")) or any(
         trainer.get(one) for one in _TRAINER_FIELDS
     )
+
+
+def _merge_train_jobs_into_runtime(jobs: Iterable[Body], body: Body) -> Body:
+    key = body["kind"], body["metadata"]["name"], body["metadata"].get("namespace")
+    for job in jobs:
+        if key == (RUNTIME_KIND, job["spec"]["runtimeRef"]["name"], job["metadata"].get("namespace")):
+            body = _merge_train_job_into_runtime(job["spec"], body)
+    return body
 
 
 def _merge_train_job_into_runtime(spec: Body, runtime: Body) -> Body:

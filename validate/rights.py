@@ -20,6 +20,7 @@ from gangplan.validate.apiserver.pod_security import (
 )
 from gangplan.validate.kueue.queues import QueueIndex
 from gangplan.validate.problems import Problem
+from gangplan.waivers import WAIVED_PREFIX
 
 # OpenShift's cluster-monitoring-operator: its platform Prometheus scrapes namespaces with this label, the one
 # for user workloads all others.
@@ -237,10 +238,15 @@ def _check_namespace_labels(body: Body, most: str) -> FoundProblems:
         )
 
 
+def _is_regime(label: str) -> bool:
+    """Return whether a label of a namespace says what the team is under, and not what a waiver excuses."""
+    return label.startswith(_OURS) and not label.startswith(WAIVED_PREFIX)
+
+
 def _check_lost_namespace_labels(body: Body, generated: Body) -> FoundProblems:
     """Check that a namespace keeps the labels by which others find it, and no older version of its level."""
     labels, planned = (one["metadata"].get("labels") or {} for one in (body, generated))
-    regimes = [key for key, value in planned.items() if key.startswith(_OURS) and value == "true"]
+    regimes = [key for key, value in planned.items() if value == "true" and _is_regime(key)]
     for key, means in {**FOUND_BY, **dict.fromkeys(regimes, _OF_REGIME)}.items():
         value = planned.get(key)
         if value is None or labels.get(key) == value:

@@ -40,7 +40,7 @@ BOUND_ROLES = frozenset(
 # Kinds that grant rights apply at once, so in a rendered file they are never harmless.
 _RIGHTS = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
 # What starts a run later has the runs before it, or its schedule, in its name, and changes with them alone.
-_STARTERS = ("ConfigMap", "CronJob", "Job")
+_STARTERS = {"ConfigMap": "-template", "Job": "-after-[0-9a-f]{6}"}
 _FILES = "|".join((*PLATFORM_GENERATORS, "platform", "policies"))
 _PLACE = re.compile(
     rf"(?P<cluster>[^/]+)/(?:platform/(?P<platform>{_FILES})"
@@ -128,9 +128,17 @@ def is_past_rendered_object(path: str, body: Body, wanted: Collection[Ref]) -> b
         return False
     if place["run"]:
         is_home = {ref.namespace} == {one.namespace for one in wanted}
-        return is_home and ref.kind in _STARTERS and may_be_part_of_rendered_run(ref, place["run"])
+        return is_home and _may_start_rendered_run(ref, place["run"])
     is_near = ref.namespace in {"", *(one.namespace for one in wanted)} or ref.name.startswith("gangplan-")
     return _is_in(place["platform"] or place["tenant"], ref) and is_near
+
+
+def _may_start_rendered_run(ref: Ref, run: str) -> bool:
+    """Return whether an object may be what starts a run later: its template, a Job that waits, a schedule."""
+    if ref.kind == "CronJob":
+        return may_be_part_of_rendered_run(ref, run)
+    ending = _STARTERS.get(ref.kind)
+    return ending is not None and re.fullmatch(re.escape(run) + ending, ref.name) is not None
 
 
 def _is_marked(body: Body) -> bool:

@@ -62,6 +62,18 @@ def test_what_a_train_job_adds_to_pods_is_judged_at_its_patch(
     assert found[rule].startswith(f"{PLACE}:")
 
 
+@pytest.mark.parametrize(
+    "first", ["abc", [1], {"x": 1}, [{"manager": "a", "trainingRuntimeSpec": "x"}]], ids=str
+)
+def test_a_patch_that_another_one_corrects_never_ends_in_a_traceback(first: Any, tmp_path: Path) -> None:
+    """What brings the breach is found by undoing one patch after the other."""
+    overlay = yaml.safe_load(of_pods({"volumes": [HOST]}))
+    wrong = yaml.safe_load(patched({"path": "/spec/runtimePatches", "value": first}))
+    overlay["patches"].insert(0, wrong["patches"][0])
+    outcome = judged(tmp_path, yaml.safe_dump(overlay))
+    assert "pod-security" in {one.rule for one in outcome.findings}, outcome.err
+
+
 def test_a_train_job_that_adds_nothing_forbidden_is_accepted(tmp_path: Path) -> None:
     plain = patched({"path": "/metadata/annotations/example.com~1note", "value": "none"})
     found = [
