@@ -79,6 +79,8 @@ def _describe_enforcement_change(was: str, now: str, names: list[str]) -> Proble
     message = f"the API server {_IS[now]} {what}, which it {_WAS[was]} until now"
     if now == "Deny":
         help = "Validate shows which runs in Git it would refuse; write enforcement: Audit to look first."
+    elif not now:
+        help = "Unless that is meant, list their packs again: validate no longer judges by them, either."
     elif was == "Deny":
         help = "Nothing needs to be done if that is meant; validate goes on as the packs say."
     else:

@@ -9,10 +9,11 @@ import json
 from collections.abc import Mapping
 from itertools import product
 
+from gangplan.model.quantity import ZERO
 from gangplan.objects import Body
 from gangplan.rules.platform import MONITORING_MOVED
 from gangplan.rules.security import RIGHTS_TOO_WIDE
-from gangplan.validate.apiserver.forms import FoundProblems
+from gangplan.validate.apiserver.forms import FoundProblems, parse_accepted_amount
 from gangplan.validate.apiserver.pod_security import (
     LEVEL_VERSION,
     POD_SECURITY_CHECKS,
@@ -103,6 +104,13 @@ def check_wide_rights(
     `levels` are the Pod Security levels of namespaces that the cluster's file states; `generated` is the
     object before any patch.
     """
+    changed = [] if body is generated else list(_check_changed_records(body, generated))
+    return [*changed, *_check_wide_rights_of_kind(body, index, levels, generated)]
+
+
+def _check_wide_rights_of_kind(
+    body: Body, index: QueueIndex, levels: Mapping[str, str], generated: Body
+) -> list[Problem]:
     kind = body["kind"]
     if kind in ("ClusterRole", "Role"):
         return [*_check_wide_rights_of_role(body), *_check_added_rights_of_role(body, generated)]
@@ -114,7 +122,39 @@ def check_wide_rights(
     if kind == "ServiceAccount" and body.get("automountServiceAccountToken") is not False:
         said = "training pods would carry a token for the API server"
         return [Problem(("automountServiceAccountToken",), said, "Keep it false.", RIGHTS_TOO_WIDE)]
+    if kind == "ResourceQuota":
+        return list(_check_opened_quota(body, generated))
     return []
+
+
+def _check_changed_records(body: Body, generated: Body) -> FoundProblems:
+    """Check that labels and annotations of gangplan.dev are as generated, on objects that have no run."""
+    for name in ("labels", "annotations"):
+        built, planned = (one["metadata"].get(name) or {} for one in (body, generated))
+        for key in sorted({*built, *planned}):
+            is_judged_below = body["kind"] == "Namespace" and key in _list_labels_found_by(planned)
+            if not key.startswith(_OURS) or is_judged_below or built.get(key) == planned.get(key):
+                continue
+            has = f"{key}: {built[key]}" if key in built else f"no {name[:-1]} {key}"
+            said = (
+                f"this {body['kind']} would have {has}; policies, reports and auditors read it as gangplan's"
+            )
+            help = f"Keep {planned[key]}." if key in planned else f"Remove the {name[:-1]}."
+            yield Problem(("metadata", name, key), said, help, RIGHTS_TOO_WIDE)
+
+
+def _check_opened_quota(body: Body, generated: Body) -> FoundProblems:
+    """Check that a patch leaves what a ResourceQuota forbids: every amount that is zero, and its scope."""
+    built, planned = body["spec"].get("hard") or {}, generated["spec"].get("hard") or {}
+    forbidden = [key for key, amount in planned.items() if parse_accepted_amount(amount) == ZERO]
+    for key in forbidden:
+        if key not in built or parse_accepted_amount(built[key]) != ZERO:
+            said = f"this quota forbids {key}; with the patch, it would allow {built.get(key, 'any number')}"
+            yield Problem(("spec", "hard", key), said, f'Keep {key}: "0".', RIGHTS_TOO_WIDE)
+    for name in ("scopes", "scopeSelector"):
+        if forbidden and body["spec"].get(name) != generated["spec"].get(name):
+            said = f"this quota would no longer forbid {' and '.join(forbidden)} of the same pods"
+            yield Problem(("spec", name), said, f"Leave {name} as rendered.", RIGHTS_TOO_WIDE)
 
 
 def _check_wide_rights_of_role(body: Body) -> FoundProblems:
@@ -243,11 +283,16 @@ def _is_regime(label: str) -> bool:
     return label.startswith(_OURS) and not label.startswith(WAIVED_PREFIX)
 
 
+def _list_labels_found_by(planned: Mapping[str, str]) -> dict[str, str]:
+    """Return what no longer happens in a namespace without each of its labels."""
+    regimes = [key for key, value in planned.items() if value == "true" and _is_regime(key)]
+    return {**FOUND_BY, **dict.fromkeys(regimes, _OF_REGIME)}
+
+
 def _check_lost_namespace_labels(body: Body, generated: Body) -> FoundProblems:
     """Check that a namespace keeps the labels by which others find it, and no older version of its level."""
     labels, planned = (one["metadata"].get("labels") or {} for one in (body, generated))
-    regimes = [key for key, value in planned.items() if value == "true" and _is_regime(key)]
-    for key, means in {**FOUND_BY, **dict.fromkeys(regimes, _OF_REGIME)}.items():
+    for key, means in _list_labels_found_by(planned).items():
         value = planned.get(key)
         if value is None or labels.get(key) == value:
             continue

@@ -42,7 +42,37 @@ _PUBLIC = re.compile(
 )
 # A pair is searched for only around these words, of which its name must have one.
 _HINT = re.compile(
-    r"[Pp][Aa][Ss][Ss][WwPp]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]|[Cc][Rr][Ee][Dd]|[Kk][Ee][Yy]"
+    r"[Pp][Aa][Ss][Ss][WwPp]|[Pp][Ww][Dd]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]|[Cc][Rr][Ee][Dd]|[Kk][Ee][Yy]"
+)
+# Places whose value is a secret whatever its name: by a word that every such text has, where it is and what
+# it is. Between a program and its flag are at most 200 characters, so that a text is read once.
+_PLACES: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    (
+        "uthorization",
+        re.compile(r"[Aa]uthorization['\"]?[:=][ \t]*['\"]?(?:Bearer|Basic|[Tt]oken)[ \t]+([^\s'\"\\,]{8,})"),
+        "a token in a header",
+    ),
+    (
+        "://",
+        re.compile(
+            r"://[^\s'\"?]{1,200}\?(?:[^\s'\"&]{0,200}&){0,20}"
+            r"(?:sig|token|access_token|api_?key|password|X-Amz-Signature)=([^\s'\"&#,]{8,})"
+        ),
+        "a token in an address",
+    ),
+    (
+        "curl",
+        re.compile(
+            r"\bcurl\b[^\n|;]{0,200}?[\s'\",](?:-u|--user)['\"]?[ =,\n-]{1,9}['\"]?[^\s:'\"$]{1,64}"
+            r":([^\s'\",\]]{4,})"
+        ),
+        "a password of curl",
+    ),
+    (
+        "sshpass",
+        re.compile(r"\bsshpass['\",\s-]{1,9}p['\",\s-]{0,9}([^\s'\",\]]{4,})"),
+        "a password of sshpass",
+    ),
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _LONGEST_NAME = 128
@@ -70,6 +100,7 @@ def find_secrets(text: str) -> list[Secret]:
     for secret in (
         *_find_secrets_by_form(text),
         *_find_passwords_in_urls(text),
+        *_find_secrets_by_place(text),
         *_find_secrets_by_name(text),
         *_find_random_secrets(text),
     ):
@@ -108,6 +139,14 @@ def _find_passwords_in_urls(text: str) -> Iterator[Secret]:
     for match in _URL.finditer(text):
         if not REFERENCE.fullmatch(match.group(1)):
             yield Secret(match.start(1), "a password in an address", "", len(match.group(1)))
+
+
+def _find_secrets_by_place(text: str) -> Iterator[Secret]:
+    for word, place, what in _PLACES:
+        for match in place.finditer(text) if word in text else ():
+            value = match.group(1)
+            if not REFERENCE.match(value) and any(char.isdigit() for char in value):
+                yield Secret(match.start(1), what, "", len(value))
 
 
 def _find_random_secrets(text: str) -> Iterator[Secret]:

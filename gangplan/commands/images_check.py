@@ -48,7 +48,7 @@ def run_images_check_command(
     if catalog is not None and document is not None:
         found += check_catalog_entries_on_clusters(world, catalog, document)
         found += check_catalog_requirements(catalog, document)
-        found += find_outdated_image_scans(catalog, document, day)
+        found += find_outdated_image_scans(catalog, document, day, world.root)
         found += check_catalog_images_used_by_specs(world, catalog, document)
     elif not found:
         raise UserError(f"{CATALOG} cannot be read", "`gangplan validate` says why.")

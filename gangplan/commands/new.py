@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gangplan.api.checks import resolve_day
 from gangplan.commands.ask import is_watched
 from gangplan.commands.common import print_findings_to_stderr, report_nothing_written
 from gangplan.commands.new_flags import collect_given_fields
@@ -54,7 +55,7 @@ def run_new_command(kind: str, params: dict[str, Any]) -> Exit:
 def check_and_write_new_file(wanted: NewFile, is_dry: bool, is_quiet: bool) -> Exit:
     """Check the file, print the findings, and write it if none is an error."""
     data = wanted.text()
-    result, findings = judge_new_file(wanted, data)
+    result, findings = judge_new_file(wanted, data, resolve_day(None))
     print_findings_to_stderr(findings)
     if any(one.is_error for one in findings):
         return report_nothing_written(findings)

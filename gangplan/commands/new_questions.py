@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gangplan.api.checks import resolve_day
 from gangplan.commands.ask import ask_user_on_terminal
 from gangplan.commands.new_choices import (
     BOOLEAN_WORDS,
@@ -105,7 +106,7 @@ def run_question_prompts_on_terminal(wanted: NewFile) -> NewFile:
             shown = _print_job_totals_between_prompts(wanted, shown)
     while True:
         sys.stdout.write("\n" + _render_new_file_preview(wanted) + "\n")
-        errors = [one for one in judge_new_file(wanted, wanted.text())[1] if one.is_error]
+        errors = [one for one in judge_new_file(wanted, wanted.text(), resolve_day(None))[1] if one.is_error]
         chosen = _ask_which_field_to_change(wanted, errors)
         if chosen is None:
             return wanted

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 
-# Words of a name that say what its value is. PWD is a folder, TOKENS and TOKENIZER are about language.
+# Words of a name that say what its value is. PWD alone is a folder, TOKENS and TOKENIZER are about language.
 CERTAIN = ("PASSWORD", "PASSWD", "PASSPHRASE")
 LIKELY = frozenset({"TOKEN", "SECRET", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY"})
 # Ends of a name, without the separators of its words, that mean a secret and hardly anything else.
@@ -57,6 +57,8 @@ def judge_secret_name(name: str) -> int:
     if any(word in whole for word in CERTAIN):
         return 0 if words[-1] in _ABOUT else 3
     if whole.endswith(MEANT):
+        return 2
+    if words[-1] == "PWD" and len(words) > 1:  # MYSQL_PWD, DB_PWD; PWD alone is a folder
         return 2
     # KEY and TOKEN describe many things (cacheKeyPrefix, tokenCount), so only the last word counts.
     return 1 if words[-1] in LIKELY or words[-2:] == ["KEY", "ID"] else 0

@@ -319,5 +319,6 @@ def _build_forged_earlier_run_finding(earlier: EarlierRun, why: str) -> Finding:
         RUN_FORGED,
         Location(f"{RENDERED}/{earlier.path}", 1, 1),
         f"the run was changed after it was rendered: {why}",
-        "Restore the file from an earlier commit, or render without --keep-runs: the run then starts again.",
+        "Restore the file from an earlier commit. To start the run again instead, render without --keep-runs,"
+        " or remove keep: true from its spec.",
     )

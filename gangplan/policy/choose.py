@@ -16,6 +16,7 @@ from gangplan.packs.read import PackFolder, PolicySource
 from gangplan.policies import BUILTIN_PACKS
 from gangplan.records import dataclass
 from gangplan.rules.policy import POLICY_FACT, POLICY_UNKNOWN
+from gangplan.rules.waivers import WAIVER_NOT_ALLOWED
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import ClusterFile, suggest_nearest
 
@@ -237,6 +238,12 @@ def _check_unknown_policies(
                 where = cluster.document.where(("policies", part, name), key=True)
                 message = f"no pack of this cluster has a policy '{name}'"
                 yield Finding(POLICY_UNKNOWN, where, message, suggest_nearest(name, on))
+    for name, action in settings.actions.items():
+        page = next((has.page for has in found.values() if has.policy == name), None)
+        if page is not None and not page.waivable and action != page.action:
+            where = cluster.document.where(("policies", "actions", name), key=True)
+            message = f"policy '{name}' holds without exception; its action stays {page.action}"
+            yield Finding(WAIVER_NOT_ALLOWED, where, message, f"Remove {name} from actions.")
     for name, params in settings.params.items():
         known = {
             key: one for has in found.values() if has.policy == name for key, one in has.page.params.items()

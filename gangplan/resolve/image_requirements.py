@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Collection, Iterator
+from pathlib import Path
 
-from gangplan.findings import Finding
+from gangplan.findings import Finding, Location
+from gangplan.resolve.scans import list_days_of_scan_reports
 from gangplan.rules.images import IMAGE_LICENCE, IMAGE_OWNER, IMAGE_SCAN_MISSING, IMAGE_SCAN_OLD
 from gangplan.source import Document
 from gangplan.spec.catalog import Image, ImageCatalog, Requirements
@@ -58,22 +60,43 @@ def _check_catalog_image_requirements(
 
 
 def find_outdated_image_scans(
-    catalog: ImageCatalog, document: Document, today: datetime.date
+    catalog: ImageCatalog, document: Document, today: datetime.date, root: Path
 ) -> list[Finding]:
-    """Return findings about scans that are too old on a day."""
+    """Return findings about scans that are too old on a day, or of a later one: of the catalog, and reports.
+
+    `root` is the workspace's folder.
+    """
     wanted = catalog.requirements
     if wanted is None or wanted.scan_days is None:
         return []
     found = []
+    days = list_days_of_scan_reports(root)
     for name, image in catalog.images.items():
-        if image.scan is None:
-            continue
-        age = (today - datetime.date.fromisoformat(image.scan.date)).days
-        if age > wanted.scan_days:
-            message = f"the scan of image '{name}' is of {image.scan.date}, {age} days before {today}; the catalog allows {wanted.scan_days}"
-            where = document.where(("images", name, "scan", "date"))
-            found.append(Finding(IMAGE_SCAN_OLD, where, message, "Scan it again, and write the new day."))
+        if image.scan is not None:
+            said = _describe_wrong_scan_day(image.scan.date, today, wanted.scan_days)
+            where, help = (
+                document.where(("images", name, "scan", "date")),
+                "Scan it again, and write the new day.",
+            )
+            if said:
+                found.append(Finding(IMAGE_SCAN_OLD, where, f"the scan of image '{name}' is {said}", help))
+        made, file = days.get(image.digest, ("", ""))
+        if made and (said := _describe_wrong_scan_day(made, today, wanted.scan_days)):
+            message = f"the report about image '{name}' is {said}"
+            help = "Scan it again, and put the new report in the place of this one."
+            found.append(Finding(IMAGE_SCAN_OLD, Location(file, 1, 1), message, help))
     return found
+
+
+def _describe_wrong_scan_day(day: str, today: datetime.date, most: int) -> str:
+    """Return what is wrong with the day of a scan, as YYYY-MM-DD; empty if nothing is."""
+    try:
+        age = (today - datetime.date.fromisoformat(day)).days
+    except ValueError:
+        return f"of {day}, which is not a day"
+    if age < -1:  # a day ahead may be a time zone
+        return f"of {day}, which has not come yet: today is {today}"
+    return f"of {day}, {age} days before {today}; the catalog allows {most}" if age > most else ""
 
 
 def find_refused_spdx_licences(expression: str, allowed: Collection[str]) -> list[str]:

@@ -24,16 +24,21 @@ _Form = TypeVar("_Form")
 SCANS = "images/scans"
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 HELP = "Write the report with `trivy image --format json IMAGE@DIGEST` or `clairctl report --out json IMAGE`."
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scan:
-    """What a scanner found in the image of a digest: distinct vulnerabilities, each counted once."""
+    """What a scanner found in the image of a digest: distinct vulnerabilities, each counted once.
+
+    `made` is the day of the report, as YYYY-MM-DD; empty for reports of Clair, which state none.
+    """
 
     digest: str
     critical: int
     high: int
+    made: str = ""
 
 
 def read_image_scan_results(root: Path) -> tuple[Scan, ...]:
@@ -44,6 +49,15 @@ def read_image_scan_results(root: Path) -> tuple[Scan, ...]:
         if known is None or (scan.critical, scan.high) > (known.critical, known.high):
             worst[scan.digest] = scan
     return tuple(worst[digest] for digest in sorted(worst))
+
+
+def list_days_of_scan_reports(root: Path) -> dict[str, tuple[str, str]]:
+    """Return the day of the newest report of each image, by digest, and the report's file."""
+    newest: dict[str, tuple[str, str]] = {}
+    for path in sorted((root / SCANS).glob("*.json")):
+        for scan in _parse_image_scan_report(path, path.stat().st_mtime_ns)[0]:
+            newest[scan.digest] = max(newest.get(scan.digest, ("", "")), (scan.made, f"{SCANS}/{path.name}"))
+    return newest
 
 
 def check_scans(root: Path) -> list[Finding]:
@@ -101,7 +115,13 @@ def _list_digests_in_image_scan(report: dict[str, Any]) -> Iterator[Scan]:
         return
     count = Counter(severity.upper() for severity in severities.values())
     for digest in sorted({digest for text in texts for digest in DIGEST.findall(text)}):
-        yield Scan(digest, count["CRITICAL"], count["HIGH"])
+        yield Scan(digest, count["CRITICAL"], count["HIGH"], _read_day_of_report(report))
+
+
+def _read_day_of_report(report: dict[str, Any]) -> str:
+    """Return the day of a report of Trivy (CreatedAt, RFC 3339), or an empty text."""
+    made = report.get("CreatedAt")
+    return made[:10] if isinstance(made, str) and _DAY.match(made) else ""
 
 
 def _read_image_scan_field(whole: Any, name: str, form: type[_Form]) -> _Form:

@@ -74,7 +74,7 @@ def check_expired_team_grants(
     if catalog is not None and document is not None and catalog.requirements is not None:
         from gangplan.resolve.image_requirements import find_outdated_image_scans  # few catalogs state any
 
-        scans = find_outdated_image_scans(catalog, document, today)
+        scans = find_outdated_image_scans(catalog, document, today, workspace.root)
     grants = [
         Finding(
             GRANT_EXPIRED,

@@ -32,7 +32,7 @@ from gangplan.workspace import Workspace, suggest_nearest
 
 # A waiver is temporary and does not change the rule: it ends in at most a year (with a leap day), and
 # gangplan warns a month before.
-LONGEST = datetime.timedelta(days=366)
+LONGEST_WAIVER = datetime.timedelta(days=366)
 NOTICE = datetime.timedelta(days=30)
 
 
@@ -176,9 +176,9 @@ def _check_waiver_validity(
         help = "Follow the rule and remove the file, or have it approved again with a later date."
         yield Finding(WAIVER_EXPIRED, where, message, help)
         return
-    if ends - today > LONGEST:
+    if ends - today > LONGEST_WAIVER:
         message = f"the waiver of {rule} lasts {(ends - today).days} days; a year is the most"
-        yield Finding(WAIVER_TOO_LONG, where, message, f"Write expires: {today + LONGEST} or earlier.")
+        yield Finding(WAIVER_TOO_LONG, where, message, f"Write expires: {today + LONGEST_WAIVER} or earlier.")
     elif ends - today <= NOTICE:
         days = (ends - today).days
         when = "today" if not days else f"in {days} day{'' if days == 1 else 's'}, on {ends}"

@@ -37,6 +37,18 @@ NETWORK_OPEN = Rule(
     echo=Deduplication.RUN,
     waivable=True,
 )
+EGRESS_METADATA = Rule(
+    "egress-metadata",
+    WARNING,
+    "An endpoint leads to the metadata service of the cloud.",
+    why=(
+        "On AWS, Azure, Google Cloud and OpenStack, 169.254.169.254 answers any pod on port 80, often with a token of "
+        "its node: who reads it may do what the node may. Runs that need an identity get one of their own "
+        "(workloadIdentity), for which gangplan opens what is needed."
+    ),
+    fix="Exclude the address (excluding: [169.254.169.254/32]), or remove the range.",
+    waivable=True,
+)
 
 HOST_NETWORK = Rule(
     "host-network",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from gangplan.pipeline.request import Request, Result
 from gangplan.records import dataclass
 from gangplan.rules.core import WORKSPACE_EMPTY
 from gangplan.rules.model import WARNING
+from gangplan.rules.waivers import WAIVER_EXPIRED, WAIVER_TOO_LONG
 from gangplan.source import load_document
 from gangplan.spec.root import SPECS
 from gangplan.starter.answers import check_name
@@ -88,18 +90,31 @@ def check_new_file(wanted: NewFile, may_exist: bool = False) -> None:
         raise UserError(f"nothing was written: {wanted.file} exists", "Edit it, or take another name.")
 
 
-def judge_new_file(wanted: NewFile, data: bytes) -> tuple[Result, list[Finding]]:
-    """Return the result and findings of a check as if the file existed."""
+def judge_new_file(
+    wanted: NewFile, data: bytes, today: datetime.date | None = None
+) -> tuple[Result, list[Finding]]:
+    """Return the result and findings of a check as if the file existed, on a day if it depends on one."""
     with create_draft_copy_of_workspace(wanted.root, {wanted.file: data.decode()}) as draft:
         named = (wanted.file,) if wanted.kind == "job" else ()
         result = preview_render(Request(draft, specs=named, engine="serial"))
     about = [one for one in result.findings if one.rule != WORKSPACE_EMPTY or one.where.file != SPECS]
     if wanted.kind == "image":
         about += [one for one in _check_new_image_usable_by_teams(wanted, data) if one not in about]
+    if today is not None and wanted.kind == "waiver":
+        about += _check_new_waiver_may_end_then(result, today)
     if wanted.kind != "job":
         # Other files may have faults of their own; these are reported when those files are checked.
         about = [one for one in about if one.where.file == wanted.file]
     return result, about
+
+
+def _check_new_waiver_may_end_then(result: Result, today: datetime.date) -> list[Finding]:
+    """Return that waivers ended before today, or last too long: nothing that is approved now may."""
+    from gangplan.resolve.waiver_checks import LONGEST_WAIVER, judge_waivers
+
+    help = f"Give a day from {today} to {today + LONGEST_WAIVER}."
+    found = judge_waivers(result.workspace, (), today, is_whole=False)
+    return [replace(one, help=help) for one in found if one.rule in (WAIVER_EXPIRED, WAIVER_TOO_LONG)]
 
 
 def _check_new_image_usable_by_teams(wanted: NewFile, data: bytes) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from pathlib import Path
 
 import pytest
@@ -66,14 +67,35 @@ def test_missing_facts_are_reported_at_each_image(tmp_path: Path) -> None:
     assert "licence MIT of image 'openmpi' is not one that the catalog allows: Apache-2.0" in done.err
 
 
-@pytest.mark.parametrize(("day", "is_old"), [("2026-04-01", False), ("2026-04-02", True)])
-def test_a_scan_is_too_old_after_the_allowed_days(day: str, is_old: bool) -> None:
-    text = catalog("    scan: {date: 2026-01-01}\n", "{scanDays: 90}")
-    document, _ = load_document(text.encode(), "images/catalog.yaml")
+@pytest.mark.parametrize(
+    ("day", "is_old"),
+    [
+        ("2026-04-01", False),
+        ("2026-04-02", True),
+        ("2026-01-01", False),
+        ("2025-12-31", False),
+        ("2025-12-30", True),
+    ],
+)
+@pytest.mark.parametrize("written", ["catalog", "report"])
+def test_a_scan_is_of_the_allowed_days(written: str, day: str, is_old: bool, tmp_path: Path) -> None:
+    line = "    scan: {date: 2026-01-01}\n" if written == "catalog" else ""
+    document, _ = load_document(catalog(line, "{scanDays: 90}").encode(), "images/catalog.yaml")
     assert document is not None
     value, _ = parse_spec_document(ImageCatalog, document)
     assert value is not None
-    assert bool(find_outdated_image_scans(value, document, datetime.date.fromisoformat(day))) is is_old
+    digest = value.images["openmpi"].digest
+    if written == "report":
+        file = tmp_path / "images/scans/openmpi.json"
+        file.parent.mkdir(parents=True)
+        about = {"SchemaVersion": 2, "ArtifactName": f"registry.example.com/openmpi@{digest}"}
+        file.with_name("older.json").write_text(json.dumps(about | {"CreatedAt": "2019-01-01T00:00:00Z"}))
+        file.write_text(json.dumps(about | {"CreatedAt": "2026-01-01T08:00:00.1+01:00"}))
+    found = find_outdated_image_scans(value, document, datetime.date.fromisoformat(day), tmp_path)
+    assert [one.where.file for one in found] == (
+        [] if not is_old else ["images/catalog.yaml" if written == "catalog" else "images/scans/openmpi.json"]
+    )
+    assert all("has not come yet" in one.message for one in found) or day > "2026"
 
 
 def test_rendering_does_not_depend_on_the_day(tmp_path: Path) -> None:

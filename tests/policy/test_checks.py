@@ -14,6 +14,7 @@ from gangplan.validate.apiserver.policy.model import PlacedObject
 from gangplan.validate.apiserver.policy.read import PolicyReading, read_policy_objects
 from gangplan.validate.apiserver.policy.resources import (
     check_admission_policy_param_kind,
+    check_admission_policy_resources,
     list_served_resource_plurals,
 )
 from gangplan.validate.apiserver.schema import SchemaVersions
@@ -191,3 +192,37 @@ def test_parameters_of_unknown_kinds_are_reported(kind: dict[str, str] | None, h
     )
     assert [one.help.startswith(help) for one in found] == ([True] if help else [])
     assert all("refuses all that the policy matches" in one.message for one in found)
+
+
+TRAINJOBS = {"apiGroups": ["trainer.kubeflow.org"], "apiVersions": ["v1alpha1"], "resources": ["trainjobs"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"resources": ["pod"]}, "the core group has no resource 'pod'"),
+        ({"resources": ["pods/exec", "*"]}, ""),
+        (TRAINJOBS, ""),
+        ({**TRAINJOBS, "apiVersions": ["v1"]}, "trainer.kubeflow.org has no version 'v1'"),
+        ({**TRAINJOBS, "apiVersions": ["v1", "v1alpha1"]}, ""),
+        ({**TRAINJOBS, "apiVersions": ["*"]}, ""),
+        ({**TRAINJOBS, "apiGroups": ["kubeflow.org"]}, "kubeflow.org has no resource 'trainjobs'"),
+        ({**TRAINJOBS, "apiGroups": ["kubeflow.org", "trainer.kubeflow.org"]}, ""),
+        ({**TRAINJOBS, "apiGroups": ["*"], "apiVersions": ["v1"]}, ""),
+        ({"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"]}, ""),
+        ({"apiGroups": ["kueue.x-k8s.io"], "apiVersions": ["v1beta1"], "resources": ["workloads"]}, ""),
+        ({"scope": "Cluster"}, "pods have a namespace: with scope Cluster"),
+        ({"scope": "Namespaced"}, ""),
+        ({"scope": "Namespaced", "resources": ["namespaces"]}, "namespaces have no namespace"),
+        ({"scope": "Cluster", "resources": ["namespaces", "pods"]}, ""),
+        ({"scope": "*", "resources": ["namespaces"]}, ""),
+        ({"scope": "Cluster", "apiGroups": ["example.com"], "resources": ["things"]}, ""),
+    ],
+)
+def test_rules_that_match_nothing_are_reported(changes: dict[str, Any], said: str) -> None:
+    groups = list_served_resource_plurals(VERSIONS, read_extra_kinds(VERSIONS))
+    found = [
+        one.message for one in check_admission_policy_resources(spec(POLICY, **match(**changes)), groups)
+    ]
+    assert [said in one and "the policy matches nothing" in one for one in found] == ([True] if said else [])

@@ -84,7 +84,20 @@ def test_random_tokens_are_found_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["token ", "key: x", "name: ", "PASSWORD=", "a:b@", "http://a:", "eyJ", "-----BEGIN "]
+    "text",
+    [
+        "token ",
+        "key: x",
+        "name: ",
+        "PASSWORD=",
+        "a:b@",
+        "http://a:",
+        "eyJ",
+        "-----BEGIN ",
+        "://a?b&",
+        "curl -u ",
+        "sshpass -p ",
+    ],
 )
 def test_time_grows_linearly_with_length(text: str) -> None:
     def seconds(size: int) -> float:

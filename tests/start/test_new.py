@@ -289,6 +289,25 @@ def test_a_waiver_of_an_unknown_rule_is_refused(root: Path) -> None:
     assert not (root / "policies").exists()
 
 
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        ("2026-06-30", "the waiver of slots-not-gpus ended on 2026-06-30, and today is 2026-07-01"),
+        ("2027-07-03", "the waiver of slots-not-gpus lasts 367 days; a year is the most"),
+        ("2026-07-01", ""),
+        ("2027-06-30", ""),
+    ],
+)
+def test_a_waiver_that_would_not_hold_is_not_written(day: str, said: str, root: Path) -> None:
+    outcome = gangplan(
+        "new", "waiver", "x", "--rule", "slots-not-gpus", "--scope-team", "nlp", "--reason", "Measured to be faster.",
+        "--approver", "lead@example.com", "--expires", day, "-C", root)  # fmt: skip
+    assert outcome.code == (Exit.FINDINGS if said else Exit.CLEAN)
+    assert said in outcome.err
+    assert not said or "Give a day from 2026-07-01 to 2027-07-02." in outcome.err
+    assert (root / "policies/waivers/x.yaml").exists() is not bool(said)
+
+
 IMAGE = ("new", "image", "jax", "--repository", "registry.example.com/ml/jax", "--digest", "sha256:" + "0" * 64,
          "--framework", "torch")  # fmt: skip
 ENTRY = (

@@ -255,7 +255,11 @@ def check_container_in_pod(path: FieldPath, one: Body, spec: Body) -> FoundProbl
     if (one.get("securityContext") or {}).get("procMount") == "Unmasked" and spec.get(
         "hostUsers"
     ) is not False:
-        yield report_invalid((*path, "securityContext", "procMount"), "Unmasked needs hostUsers: false")
+        yield report_invalid(
+            (*path, "securityContext", "procMount"),
+            "Unmasked needs hostUsers: false",
+            "Remove procMount; the Pod Security level restricted refuses Unmasked.",
+        )
 
 
 def _check_container_security_profile(path: FieldPath, profile: Body) -> FoundProblems:

@@ -42,6 +42,22 @@ def check_promised_labels(laid: ExpandedRun) -> Found:
             laid.runtime, at, {**of_pods, f"{OWN}role": part}, built, role.title
         )
         yield from _check_promised_cloud_identity_labels(laid, at, built, role.title)
+    yield from _check_promised_records(laid)
+
+
+def _check_promised_records(laid: ExpandedRun) -> Found:
+    """Check that gangplan.dev/ annotations are as generated: policies and auditors read them.
+
+    A patch may neither change what the run was made from, nor state a longer timeout or other data.
+    """
+    for index, (body, generated) in enumerate(zip(laid.run.bodies, laid.run.generated, strict=False)):
+        planned, built = (one["metadata"].get("annotations") or {} for one in (generated, body))
+        for key in sorted({*planned, *built}):
+            if key.startswith(OWN) and planned.get(key) != built.get(key):
+                has = f"{key}: {built[key]}" if key in built else f"no annotation {key}"
+                message = f"this {body['kind']} would have {has}; policies and auditors read it as gangplan's"
+                help = f"Keep {planned[key]}." if key in planned else "Remove the annotation."
+                yield index, report_broken_promise(("metadata", "annotations", key), message, help)
 
 
 def _check_promised_cloud_identity_labels(

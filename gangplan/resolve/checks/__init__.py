@@ -60,7 +60,7 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
     devices.check_cluster_file_devices(notes)
     _check_production_cluster_has_policies(notes, workspace)
     teams.check_cluster_file_teams(notes)
-    outside.check_cluster_file_dns_and_proxy(notes)
+    outside.check_cluster_file_outside(notes)
     quotas.check_cluster_file_quotas(notes)
     if cluster.spec.gang == "kueue":
         cohorts.check_cluster_file_cohorts(notes)

@@ -1,17 +1,51 @@
-"""Checks of DNS and the proxy: network policies must be able to select them."""
+"""Checks of what runs reach outside: DNS, the proxy and endpoints."""
 
 from __future__ import annotations
 
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.resolve.platform import OPENSHIFT_DNS
 from gangplan.resolve.proxy import parse_literal_address, resolve_proxy_egress
+from gangplan.rules.network import EGRESS_METADATA
 from gangplan.rules.platform import DNS_OPENSHIFT, PROXY_ADDRESS_UNKNOWN
 
+# Where the metadata services of AWS, Azure, Google Cloud and OpenStack answer, and those of AWS by IPv6; on
+# port 80 (AWS EC2 user guide, "Instance metadata"; Azure, "Instance Metadata Service").
+_METADATA = ("169.254.169.254", "fd00:ec2::254")
+_METADATA_PORT = 80
 
-def check_cluster_file_dns_and_proxy(notes: ClusterCheck) -> None:
-    """Check DNS and the proxy."""
+
+def check_cluster_file_outside(notes: ClusterCheck) -> None:
+    """Check DNS, the proxy and endpoints."""
     _check_cluster_file_dns(notes)
     _check_cluster_file_proxy(notes)
+    _check_cluster_file_metadata_service(notes)
+
+
+def _check_cluster_file_metadata_service(notes: ClusterCheck) -> None:
+    """Check that no endpoint contains the address at which a cloud gives pods the identity of their node."""
+    for name, targets in notes.spec.egress.items():
+        for place, target in enumerate(targets):
+            if _METADATA_PORT not in target.ports:
+                continue
+            for address in _METADATA:
+                inside = [one for one in (target.cidr, *target.excluding) if _is_inside(address, one)]
+                if inside == [target.cidr]:
+                    full = f"{address}/{128 if ':' in address else 32}"
+                    notes.report(
+                        EGRESS_METADATA,
+                        ("egress", name, place, "cidr"),
+                        f"endpoint '{name}' leads to {address}, where clouds give pods the identity of their node",
+                        f"Remove {full}; runs that need an identity get one of their own: workloadIdentity."
+                        if target.cidr == full
+                        else f"Add excluding: [{full}] to the entry.",
+                    )
+
+
+def _is_inside(address: str, cidr: str) -> bool:
+    import ipaddress  # only imported when a cluster file lists addresses
+
+    one, network = ipaddress.ip_address(address), ipaddress.ip_network(cidr)
+    return one.version == network.version and one in network
 
 
 def _check_cluster_file_dns(notes: ClusterCheck) -> None:

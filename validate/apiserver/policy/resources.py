@@ -8,9 +8,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
+from gangplan.findings import FieldPath
+from gangplan.model.backend import TRAINJOB
 from gangplan.objects import Body
 from gangplan.validate.apiserver.policy.checks_match import Problems, report_wrong_field
-from gangplan.validate.apiserver.policy.kinds import ExtraKinds, guess_resource_plural_of_kind
+from gangplan.validate.apiserver.policy.kinds import (
+    CLUSTER_SCOPED,
+    ExtraKinds,
+    guess_resource_plural_of_kind,
+)
 from gangplan.validate.apiserver.schema import SchemaVersions, list_kinds_with_api_schema
 
 # Resources that Kubernetes itself serves, by group: its api/discovery, the same in v1.33, v1.34 and v1.36.
@@ -32,6 +38,13 @@ BUILT_IN = {
     "storage.k8s.io": (
         "csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses"
     ),
+}
+# The only versions that servers of these groups serve (Kubernetes v1.30 to v1.36, Trainer v2.1 to v2.3,
+# JobSet v0.10 to v0.12).
+SERVED_VERSIONS = {
+    **dict.fromkeys(("", "apps", "batch"), ("v1",)),
+    TRAINJOB.group: ("v1alpha1",),
+    "jobset.x-k8s.io": ("v1alpha2",),
 }
 # Kinds of Kueue that have no schema here (CRDs of v0.15 to v0.19).
 _MORE = {"kueue.x-k8s.io": "workloads"}
@@ -64,19 +77,62 @@ def check_admission_policy_resources(policy: Body, groups: Mapping[str, frozense
     """Report entries of resourceRules that match nothing, in groups with all their kinds known."""
     constraints = policy["spec"].get("matchConstraints") or {}
     for index, rule in enumerate(constraints.get("resourceRules") or ()):
-        named = rule.get("apiGroups") or ()
+        named: list[str] = rule.get("apiGroups") or []
+        at: FieldPath = ("spec", "matchConstraints", "resourceRules", index)
         if not named or not all(group in groups for group in named):
-            continue  # an unknown group, or all groups
+            yield from _check_resources_of_unknown_groups(rule, at, named, groups)
+            continue
+        yield from _check_versions_of_rule(rule, at, named)
+        yield from _check_scope_of_rule(rule, at, named)
         there = frozenset[str]().union(*(groups[group] for group in named))
         for place, entry in enumerate(rule.get("resources") or ()):
             name = entry.partition("/")[0]
             if name != "*" and name not in there:
-                path = ("spec", "matchConstraints", "resourceRules", index, "resources", place)
                 yield report_wrong_field(
-                    path,
+                    (*at, "resources", place),
                     _describe_unknown_resource(name, named),
                     _suggest_admission_rule_resource(name, groups, there),
                 )
+
+
+def _check_resources_of_unknown_groups(
+    rule: Body, at: FieldPath, named: list[str], groups: Mapping[str, frozenset[str]]
+) -> Problems:
+    """Report resources of Trainer or JobSet that are looked for in a group that nothing is known of."""
+    if "*" in named:
+        return
+    for place, entry in enumerate(rule.get("resources") or ()):
+        name = entry.partition("/")[0]
+        homes = [one for one in SERVED_VERSIONS if one not in BUILT_IN and name in groups.get(one, ())]
+        if homes and homes[0] not in named:
+            help = f"It is in apiGroups: [{homes[0]}]."
+            yield report_wrong_field((*at, "resources", place), _describe_unknown_resource(name, named), help)
+
+
+def _check_versions_of_rule(rule: Body, at: FieldPath, named: list[str]) -> Problems:
+    """Report versions of which no server serves one; it converts only to versions that it serves."""
+    served = {version for group in named for version in SERVED_VERSIONS.get(group, ("*",))}
+    versions = rule.get("apiVersions") or ()
+    if versions and not served & {"*"} and not {*versions} & {*served, "*"}:
+        said = f"{named[0] or 'the core group'} has no version '{versions[0]}': the policy matches nothing"
+        help = f"Write apiVersions: [{', '.join(sorted(served))}]."
+        yield report_wrong_field((*at, "apiVersions", 0), said, help)
+
+
+def _check_scope_of_rule(rule: Body, at: FieldPath, named: list[str]) -> Problems:
+    """Report a scope of which no resource is, in groups of which the scope of every resource is known."""
+    scope, resources = rule.get("scope"), [one.partition("/")[0] for one in rule.get("resources") or ()]
+    if scope not in ("Cluster", "Namespaced") or "*" in resources or not {*named} <= {*SERVED_VERSIONS}:
+        return
+    outside = {
+        guess_resource_plural_of_kind(kind)
+        for group in named
+        for kind in CLUSTER_SCOPED.get(group, "").split()
+    }
+    if all((one in outside) is (scope == "Namespaced") for one in resources):
+        where = "have a namespace" if scope == "Cluster" else "have no namespace"
+        said = f"{' and '.join(resources)} {where}: with scope {scope}, the policy matches nothing"
+        yield report_wrong_field((*at, "scope"), said, 'Write scope: "*", or leave it out.')
 
 
 def check_admission_policy_param_kind(
