@@ -91,6 +91,8 @@ FOUND_BY = {
     "gangplan.dev/team": "the cluster's policies and Kueue no longer look at this namespace",
     "kueue.openshift.io/managed": "the Red Hat build of Kueue no longer looks at this namespace",
 }
+# Names in a ResourceQuota that count objects (Kubernetes v1.34, pkg/quota/v1/evaluator/core/services.go).
+_OBJECTS = ("services.", "count/")
 # Labels of rules that a team is under, such as gangplan.dev/hipaa: packs bind to them.
 _OURS = "gangplan.dev/"
 _OF_REGIME = "the policies that hold for it no longer look at this namespace"
@@ -144,9 +146,17 @@ def _check_changed_records(body: Body, generated: Body) -> FoundProblems:
 
 
 def _check_opened_quota(body: Body, generated: Body) -> FoundProblems:
-    """Check that a patch leaves what a ResourceQuota forbids: every amount that is zero, and its scope."""
+    """Check that a patch leaves what a ResourceQuota forbids: kinds of objects, and pods of a priority.
+
+    A site may raise amounts of resources: its queues limit what runs get of them.
+    """
     built, planned = body["spec"].get("hard") or {}, generated["spec"].get("hard") or {}
-    forbidden = [key for key, amount in planned.items() if parse_accepted_amount(amount) == ZERO]
+    has_scope = bool(generated["spec"].get("scopeSelector"))
+    forbidden = [
+        key
+        for key, amount in planned.items()
+        if parse_accepted_amount(amount) == ZERO and (has_scope or key.startswith(_OBJECTS))
+    ]
     for key in forbidden:
         if key not in built or parse_accepted_amount(built[key]) != ZERO:
             said = f"this quota forbids {key}; with the patch, it would allow {built.get(key, 'any number')}"
