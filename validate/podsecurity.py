@@ -97,7 +97,18 @@ def _report_pod_security_breach(at: FieldPath, what: str, namespace: str, level:
     )
 
 
+# What containers and pods must state, by the last step of its path.
+_STATED_FIELDS = {
+    "allowPrivilegeEscalation": "allowPrivilegeEscalation: false",
+    "drop": "capabilities: {drop: [ALL]}",
+    "runAsNonRoot": "runAsNonRoot: true",
+    "seccompProfile": "seccompProfile: {type: RuntimeDefault}",
+}
+
+
 def _suggest_pod_security_fix(at: FieldPath) -> str:
+    if stated := _STATED_FIELDS.get(str(at[-1])):
+        return f"Write {stated} in its securityContext, in the overlay's patch."
     if at[-2:] != ("capabilities", "add"):
         return "Remove it from the overlay's patch."
     return (

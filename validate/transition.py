@@ -182,7 +182,8 @@ def _check_removed_queues(
 ) -> Iterator[TransitionStep]:
     """Yield queues and flavors that are removed while runs may hold quota of them.
 
-    Their deletion then blocks (kueue 5.5).
+    The deletion of a ClusterQueue then blocks (kueue 5.5), that of a flavor while a queue lists it (v0.19,
+    pkg/controller/core/resourceflavor_controller.go).
     """
     kinds = ("ClusterQueue", "LocalQueue", "ResourceFlavor")
     gone = {key: body for key, body in old.items() if key not in new and key[0] in kinds}
@@ -191,15 +192,24 @@ def _check_removed_queues(
         runs = sorted("/".join(run[1:]) for run, queues in users.items() if key in queues)
         if runs and not (key[0] == "ClusterQueue" and _is_drained(body)):
             shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
-            message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): " + (
-                "waiting runs are never admitted" if key[0] == "LocalQueue" else "its deletion blocks"
-            )
+            message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): "
+            message += _describe_queue_loss(key, new)
             help = (
                 "Write state: stopped in their specs."
                 if _is_drained(body)
                 else _describe_queue_draining(key, old)
             )
             yield TransitionStep(key, Problem((), message, help, QUEUE_REMOVED))
+
+
+def _describe_queue_loss(key: ObjectKey, new: Mapping[ObjectKey, Body]) -> str:
+    if key[0] == "LocalQueue":
+        return "waiting runs are never admitted"
+    if key[0] == "ClusterQueue" or any(
+        one[0] == "ClusterQueue" and key in _list_flavors_of_queue(one, new) for one in new
+    ):
+        return "its deletion blocks"
+    return "Kueue then counts its nodes as free, and admits other runs onto them, whose pods wait"
 
 
 def _is_drained(queue: Body) -> bool:
@@ -224,8 +234,8 @@ def _describe_queue_draining(key: ObjectKey, bodies: Mapping[ObjectKey, Body]) -
     place = f"namespace: {key[1]}, " if key[1] else ""
     patch = f"{{target: {{kind: {kind}, {place}name: {name}}}, patch: '{change}'}}"
     return (
-        "Keep it in this commit and drain it: stop its runs (state: stopped), or add"
-        f" - {patch} to patches: in overlays/<cluster>/kustomization.yaml; remove it in a later one."
+        "Drain it in an earlier commit, in which it stays: stop its runs (state: stopped), or add"
+        f" - {patch} to patches: in overlays/<cluster>/kustomization.yaml."
     )
 
 

@@ -116,8 +116,7 @@ def _compare_gitops_files_for_check_flag(files: Mapping[str, str], folder: Path,
         for path, text in files.items()
         if _read_text_or_empty(folder / path) != text
     ]
-    stale += [f"{folder / path} is left over: remove it" for path in over]
-    for line in stale:
+    for line in (*stale, *(f"{folder / path} is left over: remove it" for path in over)):
         sys.stdout.write(f"{line}\n")
     if stale:
         words = next(filter(None, map(parse_gitops_command_header, files.values())), [])
@@ -125,8 +124,10 @@ def _compare_gitops_files_for_check_flag(files: Mapping[str, str], folder: Path,
             ["gangplan", *(("gitops",) if words[:1] != [PIPELINE_COMMAND] else ()), *words, "-o", str(folder)]
         )
         sys.stdout.write(f"{format_plural(len(stale), 'file')} to write again: {command}\n")
-        return Exit.FINDINGS
-    return Exit.CLEAN
+    if over:
+        command = shlex.join(["git", "rm", *(str(folder / path) for path in over)])
+        sys.stdout.write(f"{format_plural(len(over), 'file')} to remove: {command}\n")
+    return Exit.FINDINGS if stale or over else Exit.CLEAN
 
 
 def _find_left_over_gitops_files(files: Mapping[str, str], folder: Path) -> list[str]:

@@ -96,7 +96,7 @@ def check_changes_since(
     return [
         problem
         for name in names
-        if name in workspace.clusters
+        if workspace.clusters and name not in workspace.unread
         for problem in _check_cluster_transition(
             workspace, name, revision, _select_cluster_files(name, before), _select_cluster_files(name, today)
         )
@@ -136,10 +136,14 @@ def _check_cluster_transition(
         return []
     problems: list[ObjectFinding] = []
     old, new = (_load_tree_objects(tree, workspace, problems) for tree in (before, after))
-    versions = choose_schema_versions_of(resolve_platform_of_cluster_file(workspace.clusters[name]))
+    # Of a cluster that has left Git, no object is there to be judged by its versions: any do.
+    file = workspace.clusters.get(name) or next(iter(workspace.clusters.values()))
+    versions = choose_schema_versions_of(resolve_platform_of_cluster_file(file))
     steps = check_transition_between_commits(
         [body for body, _ in old.values()], [body for body, _ in new.values()], versions
     )
+    if name not in workspace.clusters:
+        steps = [one for one in steps if one.problem.rule is RUN_REMOVED]  # nothing else is synced there
     unread = {finding.where.file for finding, _ in problems}
     since = f"the merge base with {revision.asked}" if revision.is_merge_base else revision.asked
     again = _find_retrained_runs(old, new, before)

@@ -23,7 +23,8 @@ def extract_launched_program(found: FoundLauncher) -> tuple[str, ...]:
             if found.start.name not in OPAQUE_LAUNCHERS
             else _find_opaque_launched_program(found)
         )
-    if not words or kind in ("mpi", "horovod", "foreign"):
+        return ("python", *words) if words and words[0].endswith(".py") else words
+    if not words or kind in ("mpi", "horovod"):
         return words
     if any(reading.of("module")):
         return ("python", "-m", *words)

@@ -18,7 +18,7 @@ from gangplan.plan.launchers.shell import SimpleCommand
 from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
 from gangplan.plan.problems import join_shell_words
 from gangplan.plan.words import split_command_word
-from gangplan.rules.commands import COMMAND_DETACHED, COMMAND_ONE_WORD, COMMAND_SHELL
+from gangplan.rules.commands import COMMAND_DETACHED, COMMAND_ONE_WORD, COMMAND_PIPE, COMMAND_SHELL
 
 _OPERATOR = re.compile(r"&&|\|\||[|;<>\n]|&\s*\Z")
 # How a script, or a file that it sources, gets at the words after it; a `for` without `in` reads them, too.
@@ -26,8 +26,33 @@ _READS = re.compile(
     r"\$(?:\{[#!]?)?[0-9@*#]|\b(?:shift|getopts|source|eval|BASH_ARG[VC])\b|(?:^|[\s;&|(])\.\s"
     r"|\bfor\s+\w+\s*(?:;|\n|do\b)"
 )
+_PIPES = ("|", "|&")
+_KEEPS_CODE = re.compile(r"\bpipefail\b|\bPIPESTATUS\b")
+# Programs in front of a pipe whose exit code says nothing about the training.
+_IDLE = frozenset("awk cat echo env find grep head ls printf sed seq sort tail yes".split())
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
+
+
+def check_piped_program(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+    """Yield a problem of a script that ends with a pipeline, and so with the exit code of its last program."""
+    at, found = read_script_commands(job.command)
+    pipes = [index for index, one in enumerate(found) if one.after in _PIPES]
+    if not pipes or pipes[-1] != len(found) - 2 or any(_KEEPS_CODE.search(word) for word in job.command):
+        return
+    begin = pipes[-1]
+    while begin - 1 in pipes:
+        begin -= 1
+    lost = [one.texts for one in found[begin:-1] if one.texts and program_name_of(one.texts[0]) not in _IDLE]
+    if not lost or not found[-1].words:
+        return
+    program, last = program_name_of(lost[0][0]), program_name_of(found[-1].texts[0])
+    message = f"the run ends with the exit code of {last}: if {program} fails, it counts as complete"
+    right = (*job.command[:at], f"set -o pipefail; {job.command[at]}", *job.command[at + 1 :])
+    otherwise = "Begin the script with set -o pipefail, and run it with bash, which has that."
+    has_option = any(program_name_of(word) == "bash" for word in job.command[:at])
+    help = propose_sound_command_help(job, right, otherwise, is_sound if has_option else None)
+    yield Problem(("command", at), message, help, COMMAND_PIPE)
 
 
 def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:

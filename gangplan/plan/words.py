@@ -57,6 +57,8 @@ _ANGLES = re.compile(r"(?:^|=)<([A-Za-z][A-Za-z0-9 _.-]{2,40})>$")
 _TOKENS = frozenset(
     {"pad", "unk", "mask", "eos", "bos", "sep", "cls", "image", "video", "audio", "stdin", "think"}
 )
+# What runs a file, by the end of its name.
+_FILES = {"py": "python", "sh": "bash"}
 _LONG_OPTION = re.compile(r"--[A-Za-z][\w.-]*[ \t]+\S")
 _PARAMETER_SERVER = re.compile(r"--(?:(?:ps|worker)[_-]hosts=|job[_-]name=ps(?:=|$))")
 _BUILTINS = frozenset(
@@ -180,12 +182,15 @@ def _find_first_command_word_problems(
     job: Job, is_sound: SoundnessCheck | None, has_operators: bool
 ) -> Iterator[Problem]:
     words, first = job.command, job.command[0]
-    if assigned := ASSIGNMENT_PATTERN.fullmatch(first):
+    if assigned := _list_leading_assignments(words):
         message = f"'{first}' is an assignment, which only a shell understands; here it would be taken for the program"
-        help = f"Write it under env: {assigned[1]}, and begin the command with the program."
-        if words[1:] and is_sound is not None and is_pasteable(words) and is_sound(job, words[1:]):
-            value = format_flow_list([assigned[2]])[1:-1]
-            help = f"Write env: {{{assigned[1]}: {value}}} and command: {format_flow_list(words[1:])}."
+        if first == "export":
+            message = "'export' is part of the shell, not a program"
+        help = f"Write {' and '.join(assigned)} under env, and begin the command with the program."
+        rest = words[len(assigned) + (first == "export") :]
+        if rest and is_sound is not None and is_pasteable(words) and is_sound(job, rest):
+            env = ", ".join(f"{name}: {format_flow_list([value])[1:-1]}" for name, value in assigned.items())
+            help = f"Write env: {{{env}}} and command: {format_flow_list(rest)}."
         yield Problem(("command", 0), message, help, COMMAND_SHELL)
     elif first in _BUILTINS and not has_operators:
         message = f"'{first}' is part of the shell, not a program"
@@ -202,6 +207,24 @@ def _find_first_command_word_problems(
             message = f"'{_shorten_word(words[index])}' is one word with spaces: the system would look for a file of that name"
             help = propose_sound_command_help(job, right, "Make each word a separate entry.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD)
+        elif "/" not in words[index] and (runner := _FILES.get(words[index].rpartition(".")[2])):
+            message = (
+                f"'{words[index]}' is the name of a file, and the system looks for programs on PATH alone"
+            )
+            right = (*words[:index], runner, *words[index:])
+            help = propose_sound_command_help(job, right, f"Begin with {runner}.", is_sound)
+            yield Problem(("command", index), message, help, COMMAND_ONE_WORD, level=Severity.WARNING)
+
+
+def _list_leading_assignments(words: tuple[str, ...]) -> dict[str, str]:
+    """Return what is set before the program, by name, with or without `export`."""
+    found: dict[str, str] = {}
+    for word in words[words[0] == "export" :]:
+        assigned = ASSIGNMENT_PATTERN.fullmatch(word)
+        if assigned is None:
+            break
+        found[assigned[1]] = assigned[2]
+    return found
 
 
 def _list_program_indexes(job: Job) -> Iterator[int]:

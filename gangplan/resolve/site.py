@@ -128,7 +128,8 @@ def _resolve_resource_flavor(name: str, pool: NodePool, topology: str, platform:
     if not topology:
         return SiteFlavor(name, name, labels, taints)
     fixed: list[object] = [dict(labels), topology]
-    if platform.kueue_line is not None and platform.kueue_line.is_flavor_frozen:
+    # Without taints, the name is the same before and after Kueue lets them change.
+    if taints and platform.kueue_line is not None and platform.kueue_line.is_flavor_frozen:
         fixed.append([f"{taint.key}={taint.value}:{taint.effect}" for taint in taints])
     return SiteFlavor(f"{name}-{_compute_short_hash(fixed)}", name, labels, taints, topology)
 

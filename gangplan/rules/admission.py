@@ -56,8 +56,8 @@ NEVER_ADMITTED = Rule(
     why=(
         "A queue that is stopped, inactive, or closed to the namespace admits no run. A run whose labels "
         "or annotations a webhook refuses, or whose priority does not exist, never becomes a Workload at "
-        "all. The job then stays suspended without an event. If the queue is drained (stopPolicy: HoldAndDrain), this "
-        "is a warning, and nothing about stopped runs: that empties a queue before it is removed."
+        "all. The job then stays suspended without an event. If the queue is held for a maintenance or drained "
+        "(stopPolicy: Hold, HoldAndDrain), this is a warning, and nothing about stopped runs."
     ),
     fix=("Correct what the message names; queues come from the cluster's overlay and the team's file."),
     is_verdict=True,

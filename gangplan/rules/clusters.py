@@ -279,10 +279,12 @@ MULTIKUEUE_QUEUE = Rule(
     ERROR,
     "A worker cluster lacks a team's queue.",
     why=(
-        "MultiKueue creates the run's copy in the queue of the same name. Where that queue is missing, "
+        "MultiKueue creates the run's copy in the namespace and queue of the same names. Where one of them is missing, "
         "runs are never dispatched."
     ),
-    fix="Add the team with the same queue to the worker cluster, or give it here the queue that it has there.",
+    fix=(
+        "Add the team with the same queue and namespace to the worker cluster, or give it here those that it has there."
+    ),
 )
 
 

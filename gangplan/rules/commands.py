@@ -188,6 +188,18 @@ COMMAND_DETACHED = Rule(
     fix="Make the command wait for its launcher.",
 )
 
+COMMAND_PIPE = Rule(
+    "command-pipe",
+    WARNING,
+    "The exit code of the program is lost in a pipeline.",
+    why=(
+        "A shell ends a pipeline with the exit code of its last program: with `python train.py | tee log`, that of "
+        "tee. A training that fails then counts as complete: it is not retried, runs that come after it start, and "
+        "nobody is told."
+    ),
+    fix="Begin the script with set -o pipefail (bash).",
+)
+
 COMMAND_TOO_LONG = Rule(
     "command-too-long",
     ERROR,

@@ -181,7 +181,8 @@ QUEUE_REMOVED = Rule(
     "A queue or flavor is removed while runs use it.",
     why=(
         "A ClusterQueue cannot be deleted while a run holds quota in it, nor a flavor while a queue "
-        "lists it; the deletion blocks the sync. Runs that wait in a deleted LocalQueue are never "
+        "lists it; the deletion blocks the sync. Where no queue lists a flavor any more, Kueue no longer counts what "
+        "its runs hold, and admits others onto the same nodes. Runs that wait in a deleted LocalQueue are never "
         "admitted."
     ),
     fix=(

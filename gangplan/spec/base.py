@@ -231,6 +231,14 @@ def _parse_duration_field(value: Any, span: tuple[int, int] | None = None) -> in
 
 def parse_spec_mount_path(path: str) -> str:
     """Return a normalised absolute path inside a container. Raises an error of `build_helpful_error` for other texts."""
+    if found := re.search(r"\$\w+|\$[{(][^})]*[})]?|^/?~|^[a-z0-9]+://", path):
+        said = (
+            "is an address, not a path"
+            if "://" in found[0]
+            else f"has {found[0]}, which nothing expands here"
+        )
+        help = "Write where it is in the container, such as /data."
+        raise build_helpful_error("path", f"'{path}' {said}", help)
     if not path.startswith("/"):
         raise build_helpful_error("path", f"'{path}' is not an absolute path", f"Write '/{path}'.")
     parts = path.split("/")

@@ -78,7 +78,8 @@ def test_differing_files_are_named(rendered: Path, tmp_path: Path) -> None:
     assert outcome.out == (
         f"{out}/lab.yaml is stale\n{out}/settings/argocd-cm.yaml is missing\n"
         f"{out}/gone.yaml is left over: remove it\n"
-        f"3 files to write again: gangplan gitops argocd --repo {URL} -o {out}\n"
+        f"2 files to write again: gangplan gitops argocd --repo {URL} -o {out}\n"
+        f"1 file to remove: git rm {out}/gone.yaml\n"
     )
     assert gangplan(*command).out.endswith(f"{out}/gone.yaml is left over: remove it\n")
     assert (out / "gone.yaml").is_file()

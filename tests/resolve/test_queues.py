@@ -386,3 +386,12 @@ def test_another_queue_on_a_worker_cluster_is_fixed_in_either_file(team: str, fi
 def test_a_team_that_a_worker_cluster_lacks_is_added_there(root: Path) -> None:
     ((place, help),) = find_worker_queues(root, HUB, "vision: {queue: training}")
     assert (place.partition(":")[0], help) == (CLUSTER, "Add nlp: {queue: training} to the teams of far.")
+
+
+def test_another_namespace_on_a_worker_cluster_is_fixed_in_either_file(root: Path) -> None:
+    """Kueue creates the copy of a run in the run's own namespace."""
+    team = "nlp: {queue: training, namespace: nlp-far}"
+    ((place, help),) = find_worker_queues(root, HUB, team)
+    assert place.startswith(f"{CLUSTER}:16:")
+    assert help == f"Write namespace: nlp at nlp in {FAR}, or namespace: nlp-far here."
+    assert find_worker_queues(root, HUB.replace(TEAM, team), team) == []

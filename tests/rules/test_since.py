@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,17 @@ def test_runs_of_equal_names_in_two_namespaces_are_two_users_of_queues() -> None
     (found,) = check_transition_between_commits([*runs, *queues], [*runs, queues[1]], NEW)
     assert found.key == ("LocalQueue", "a", "q")
     assert "LocalQueue q is removed while runs use it (a/a-1)" in found.problem.message
+
+
+def test_a_flavor_that_no_queue_lists_any_more_is_deleted_under_its_runs() -> None:
+    case = CASES["a flavor whose labels the run asks for"]
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": []}]}]
+    queue = {"kind": "ClusterQueue", "metadata": {"name": "c"}, "spec": {"resourceGroups": groups}}
+    after = [one for one in case["after"] if one["kind"] != "ClusterQueue"]
+    (blocked,) = check_transition_between_commits(case["before"], case["after"], NEW)
+    (freed,) = check_transition_between_commits(case["before"], [*after, queue], NEW)
+    assert blocked.problem.message.endswith("its deletion blocks")
+    assert freed.problem.message.endswith("admits other runs onto them, whose pods wait")
 
 
 def test_the_help_for_a_removed_flavor_names_its_queues() -> None:
@@ -158,13 +170,15 @@ def test_the_queue_is_drained_by_the_patch_of_the_help(kind: str, committed: Pat
     assert (stopped.code, stopped.findings) == (Exit.CLEAN, [])
 
 
-def test_a_queue_that_is_only_held_is_an_error(committed: Path) -> None:
-    """Hold keeps what trains and admits nothing, so that new runs in Git wait forever."""
+def test_a_queue_that_is_held_is_a_warning(committed: Path) -> None:
+    """Hold keeps what trains and admits nothing: it pauses a queue for a maintenance."""
     change = '[{"op": "add", "path": "/spec/stopPolicy", "value": "Hold"}]'
     write_patch(committed, f"- {{target: {{kind: LocalQueue}}, patch: '{change}'}}")
     (told,) = gangplan("render", "-C", committed).findings
-    assert (told.rule, told.severity) == ("never-admitted", "error")
-    assert "the run of filings in namespace nlp is never admitted: LocalQueue training" in told.message
+    assert (told.rule, told.severity) == ("never-admitted", "warning")
+    assert told.message.startswith(
+        "the run of filings in namespace nlp waits until LocalQueue training is no longer held"
+    )
 
 
 @pytest.mark.parametrize(("policy", "found"), [("None", 1), ("HoldAndDrain", 0)])
@@ -208,6 +222,25 @@ def test_a_run_that_leaves_one_cluster_of_several_is_ended_there_alone(root: Pat
     spec.unlink()
     told = [one.help for one in since(root).findings if one.rule == "run-removed"]
     assert [one.partition(" in")[0] for one in told] == ["Set state: stopped"] * 2
+
+
+def test_runs_of_a_cluster_that_leaves_git_are_reported(root: Path) -> None:
+    """Nothing is synced there any more, so its queues and policies are not told about."""
+    team = root / "specs/nlp/team.yaml"
+    team.write_text(team.read_text().replace("clusters: [lab]", "clusters: [lab, lab2]"))
+    workspaces.write(root, {"overlays/lab2/cluster.yaml": (root / "overlays/lab/cluster.yaml").read_text()})
+    workspaces.render(root)
+    (run,) = (one.stem for one in (root / "rendered/lab2/runs/nlp").glob("filings-*.yaml"))
+    commit(root)
+    shutil.rmtree(root / "overlays/lab2")
+    team.write_text(team.read_text().replace("clusters: [lab, lab2]", "clusters: [lab]"))
+    workspaces.render(root)
+    (removed,) = since(root).findings
+    assert (removed.rule, removed.message.startswith(f"run {run} is removed from Git")) == (
+        "run-removed",
+        True,
+    )
+    assert removed.message.endswith("cluster lab2)")
 
 
 def test_a_conflict_in_the_base_is_reported(committed: Path) -> None:

@@ -23,8 +23,9 @@ BLAMED: dict[str, tuple[str, tuple[str | int, ...]]] = {
     "ClusterQueue": ("queue", ("metadata", "labels", QUEUE_NAME_LABEL)),
     "WorkloadPriorityClass": ("priority", ("metadata", "labels", PRIORITY_LABEL)),
 }
-# Kueue admits nothing and evicts what it had admitted (apis/kueue/v1beta2 StopPolicy, v0.18.2).
-DRAINED = "HoldAndDrain"
+# Kueue admits nothing, and with the second one evicts what it had admitted (apis/kueue/v1beta2 StopPolicy,
+# v0.18.2).
+HELD, DRAINED = "Hold", "HoldAndDrain"
 _CONTAINERS = ("initContainers", "containers")
 
 
@@ -33,15 +34,20 @@ def describe_run_refused_by_kueue(
 ) -> tuple[int, Problem] | None:
     """Return the problem of a refused run whose TrainJob or MPIJob is at `index`.
 
-    None for a stopped run whose queue is drained: that is how a queue is emptied before it is removed.
+    None for a stopped run whose queue is held or drained: somebody empties or pauses the queue.
     """
     field, path = BLAMED.get(
         verdict.about, (_find_spec_field_for_kueue_refusal(world, run, verdict.cause_message), ())
     )
     job = run.bodies[index]
     who = f"the run of {run.unit.job.name} in namespace {run.unit.job.namespace}"
-    if drained := _find_drained_queue(world, job, verdict):
-        return None if run.unit.job.is_stopped else (index, _report_run_in_drained_queue(who, drained, path))
+    queue, policy = _find_stopped_queue(world, job, verdict)
+    if policy in (HELD, DRAINED):
+        return (
+            None
+            if run.unit.job.is_stopped
+            else (index, _report_run_in_stopped_queue(who, queue, policy, path))
+        )
     why, help = verdict.cause_message, _suggest_help_for_kueue_refusal(verdict)
     if (
         verdict.cause == MISCONFIGURED
@@ -54,23 +60,23 @@ def describe_run_refused_by_kueue(
     return index, Problem(path, f"{who} is never admitted: {why}", help, NEVER_ADMITTED, field=field)
 
 
-def _find_drained_queue(world: World, job: Body, verdict: AdmissionVerdict) -> str:
-    """Return the queue that is drained if that is why Kueue refuses the job; "" for any other reason."""
+def _find_stopped_queue(world: World, job: Body, verdict: AdmissionVerdict) -> tuple[str, str]:
+    """Return the queue that is stopped and its stopPolicy; empty if Kueue refuses the job for other reasons."""
     if verdict.cause != SUSPENDED_REASON:
-        return ""
+        return "", ""
     name, namespace = verdict.queue, ""
     if verdict.about == "LocalQueue":
         name, namespace = job["metadata"]["labels"][QUEUE_NAME_LABEL], job["metadata"]["namespace"]
     body = read_kueue_world(world).find(verdict.about, name, namespace) or {}
-    is_drained = (body.get("spec") or {}).get("stopPolicy") == DRAINED
-    return f"{verdict.about} {name}" if is_drained else ""
+    return f"{verdict.about} {name}", str((body.get("spec") or {}).get("stopPolicy"))
 
 
-def _report_run_in_drained_queue(who: str, queue: str, path: FieldPath) -> Problem:
-    message = (
-        f"{who} is not admitted, and Kueue stops it if it trains: {queue} is drained (stopPolicy: {DRAINED})"
-    )
-    help = "Write state: stopped in its spec, or remove the patch that drains the queue."
+def _report_run_in_stopped_queue(who: str, queue: str, policy: str, path: FieldPath) -> Problem:
+    message = f"{who} waits until {queue} is no longer held (stopPolicy: {policy}); if it trains, it goes on"
+    help = "Remove the patch that holds the queue when the maintenance is over."
+    if policy == DRAINED:
+        message = f"{who} is not admitted, and Kueue stops it if it trains: {queue} is drained (stopPolicy: {policy})"
+        help = "Write state: stopped in its spec, or remove the patch that drains the queue."
     return Problem(path, message, help, NEVER_ADMITTED, field="queue", level=Severity.WARNING)
 
 

@@ -12,6 +12,7 @@ from gangplan.rules.clusters import (
     MULTIKUEUE_QUEUE,
     MULTIKUEUE_SELF,
 )
+from gangplan.spec.namespaces import namespace_of
 from gangplan.spec.queues import TeamQueue
 from gangplan.workspace import ClusterFile, Workspace
 
@@ -54,8 +55,27 @@ def check_cluster_file_worker_clusters(notes: ClusterCheck, workspace: Workspace
             elif queue.queue not in (there.queue, *there.local_queues):
                 _report_other_worker_cluster_queue(notes, worker, team, queue.queue, there)
             else:
+                _check_worker_cluster_namespace(notes, worker, team, workspace)
                 _check_worker_cluster_pod_security_level(notes, name, team, queue, there)
                 _check_worker_cluster_local_queues(notes, name, team, queue, there)
+
+
+def _check_worker_cluster_namespace(
+    notes: ClusterCheck, worker: ClusterFile, team: str, workspace: Workspace
+) -> None:
+    """Check that the team has one namespace: Kueue creates the copy of a run where the run is (v0.19,
+    pkg/controller/admissionchecks/multikueue)."""
+    if team not in workspace.teams:
+        return
+    here, there = (namespace_of(spec, team, workspace.teams[team].spec) for spec in (notes.spec, worker.spec))
+    if here != there:
+        notes.report(
+            MULTIKUEUE_QUEUE,
+            ("teams", team),
+            f"team '{team}' has namespace '{there}' on {worker.name} and '{here}' here: its runs are never handed there",
+            f"Write namespace: {here} at {team} in {worker.document.file}, or namespace: {there} here.",
+            key=True,
+        )
 
 
 def _report_other_worker_cluster_queue(

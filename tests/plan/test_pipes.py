@@ -1,0 +1,31 @@
+"""Pipelines at the end of a script: the exit code of the run is that of their last program."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import plain, workspaces
+from tests.workspaces import gangplan
+
+
+@pytest.mark.parametrize(
+    ("command", "is_lost"),
+    [
+        ("[bash, -c, 'torchrun train.py | tee /tmp/log']", True),
+        ("[bash, -c, 'cd /src; python train.py | grep loss | tee /tmp/log']", True),
+        ("[sh, -c, 'python train.py |& tee /tmp/log']", True),
+        ("[bash, -c, 'set -eo pipefail; python train.py | tee /tmp/log']", False),
+        ("[bash, -o, pipefail, -c, 'python train.py | tee /tmp/log']", False),
+        ("[bash, -c, 'python train.py | tee /tmp/log; exit ${PIPESTATUS[0]}']", False),
+        ("[bash, -c, 'cat /data/list | sort | python train.py']", False),
+        ("[bash, -c, 'python prepare.py | tee /tmp/log; python train.py']", False),
+        ("[bash, -c, 'python train.py > /tmp/log']", False),
+        ("[bash, -c, 'python train.py --sep \"|\"']", False),
+    ],
+)
+def test_a_lost_exit_code_is_reported(command: str, is_lost: bool, tmp_path: object) -> None:
+    spec = workspaces.STOCK["specs/nlp/filings.yaml"].replace("[python, train.py]", command)
+    assert plain.load(spec)["command"] == plain.load(command)
+    root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
+    found = [one.severity for one in gangplan("validate", "-C", root).findings if one.rule == "command-pipe"]
+    assert found == ["warning"] * is_lost
