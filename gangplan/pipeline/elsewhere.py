@@ -93,7 +93,7 @@ def move_spec_to_other_place(document: Document, place: ClusterPool) -> str:
 
 
 def _copy_spec_without_placement(document: Document, path: tuple[str | int, ...], value: Any) -> Any:
-    """Return the value with each scalar as it is written, without the fields that say where the job runs."""
+    """Return the value with numbers as they are written, without the fields that say where the job runs."""
     if isinstance(value, Mapping):
         inner = {
             name: _copy_spec_without_placement(document, (*path, name), item)
@@ -106,7 +106,7 @@ def _copy_spec_without_placement(document: Document, path: tuple[str | int, ...]
             _copy_spec_without_placement(document, (*path, number), item) for number, item in enumerate(value)
         ]
     text = document.text(path)
-    if text is None or document.is_quoted(path):
+    if text is None or isinstance(value, str):  # plain text may have commas and brackets
         return json.dumps(value)
     return text or "null"
 

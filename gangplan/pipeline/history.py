@@ -23,6 +23,7 @@ from gangplan.model.backend import TRAINJOB
 from gangplan.model.bill import ZERO_COST, CostItem
 from gangplan.model.cost import CENT, NANOS_PER_UNIT, SECONDS_PER_HOUR
 from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.model.syncing import build_archived_annotations
 from gangplan.objects import Body
 from gangplan.plan.names import DATED_SUFFIX
 from gangplan.records import dataclass
@@ -35,6 +36,7 @@ _RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/.]+)\.yaml")
 _CLUSTER = re.compile(rf"{OVERLAYS}/([^/]+)/cluster\.yaml")
 _DATED = re.compile(r"(.+)-([0-9]{8}-[0-9]{4})")
 _GPU = "nvidia.com/gpu"
+_ARCHIVED = tuple(f"    {key}: {value}\n" for key, value in build_archived_annotations().items())
 # A run whose objects state no deadline is not known to end.
 _NEVER = 0
 
@@ -195,9 +197,11 @@ def _iterate_run_stays_in_git_history(
             continue
         found = _RUN.fullmatch(one.path)
         assert found is not None
-        is_active = bool(one.blob) and not EarlierRun(one.path, _decode_git_blob(held[one.blob])).is_record
+        text = _decode_git_blob(held[one.blob]) if one.blob else ""
+        is_active = bool(one.blob) and not EarlierRun(one.path, text).is_record
         stay = open_.get(one.path)
-        if is_active and stay is None:
+        # No engine applies an archived run; one that is archived later goes on.
+        if is_active and stay is None and not any(line in text for line in _ARCHIVED):
             open_[one.path] = RunInHistory(
                 found[1], found[2], found[3], one, cluster_file=files.get(found[1], "")
             )

@@ -29,7 +29,9 @@ _READS = re.compile(
 _PIPES = ("|", "|&")
 _KEEPS_CODE = re.compile(r"\bpipefail\b|\bPIPESTATUS\b")
 # Programs in front of a pipe whose exit code says nothing about the training.
-_IDLE = frozenset("awk cat echo env find grep head ls printf sed seq sort tail yes".split())
+_IDLE = frozenset(
+    ("awk", "cat", "echo", "env", "find", "grep", "head", "ls", "printf", "sed", "seq", "sort", "tail", "yes")
+)
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 

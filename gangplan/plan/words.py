@@ -202,15 +202,15 @@ def _find_first_command_word_problems(
             COMMAND_SHELL,
         )
     for index in _list_program_indexes(job):
-        if split := split_command_word(words[index]):
+        word = words[index]
+        runner = _FILES.get(word.rpartition(".")[2]) if "/" not in word else None
+        if split := split_command_word(word):
             right = (*words[:index], *split, *words[index + 1 :])
-            message = f"'{_shorten_word(words[index])}' is one word with spaces: the system would look for a file of that name"
+            message = f"'{_shorten_word(word)}' is one word with spaces: the system would look for a file of that name"
             help = propose_sound_command_help(job, right, "Make each word a separate entry.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD)
-        elif "/" not in words[index] and (runner := _FILES.get(words[index].rpartition(".")[2])):
-            message = (
-                f"'{words[index]}' is the name of a file, and the system looks for programs on PATH alone"
-            )
+        elif runner and not any(map(is_python, words[:index])):
+            message = f"'{word}' is the name of a file, and the system looks for programs on PATH alone"
             right = (*words[:index], runner, *words[index:])
             help = propose_sound_command_help(job, right, f"Begin with {runner}.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD, level=Severity.WARNING)
@@ -228,10 +228,15 @@ def _list_leading_assignments(words: tuple[str, ...]) -> dict[str, str]:
 
 
 def _list_program_indexes(job: Job) -> Iterator[int]:
-    """Yield the index of the first word, and of the first after prefixes."""
+    """Yield the index of the first word, of the first after prefixes, and of the script or module of Python."""
+    words = job.command
     yield 0
-    if 0 < (behind := strip_prefixes(job.command).at) < len(job.command):
+    behind = strip_prefixes(words).at
+    if 0 < behind < len(words):
         yield behind
+    script = behind + 1 + (words[behind + 1 : behind + 2] == ("-m",))
+    if behind < len(words) and is_python(words[behind]) and script < len(words):
+        yield script
 
 
 def split_command_word(word: str) -> list[str]:

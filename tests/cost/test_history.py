@@ -72,6 +72,17 @@ def test_a_stopped_run_costs_only_the_time_until_it_was_stopped(
     assert (outcome.code, "no runs" in outcome.err) == (Exit.INPUT, True)
 
 
+def test_a_run_that_was_archived_from_its_beginning_costs_nothing(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No engine applies it; one that is archived after its beginning goes on."""
+    at(monkeypatch, 0.25)
+    repo.write(filings=workspaces.SPEC + "state: archived\n", other=workspaces.SPEC + "state: archived\n")
+    repo.render()
+    repo.commit()
+    assert [(run["job"], run["left"]) for run in history(repo)["runs"]] == [("filings", None)]
+
+
 def test_a_run_removed_from_git_costs_until_its_timeout(
     repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

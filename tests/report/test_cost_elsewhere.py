@@ -123,6 +123,7 @@ command: [python, train.py, --lr, 1e-4, "0.10", 010]
 clusters: [here, there]
 gpu: {model: h100}
 gpus: 8
+owner: needs no GPU, and no data [yet]
 env: {EMPTY: "", NOTE: "a: b", FLAG: "yes"}
 placement:
   nodePool: old
@@ -142,4 +143,5 @@ description: |
     assert again["placement"] == {"nodePool": "a100", "spread": "pack"}
     assert "gpu" not in again
     assert again["env"] == {"EMPTY": "", "NOTE": "a: b", "FLAG": "yes"}
+    assert again["owner"] == "needs no GPU, and no data [yet]"
     assert again["description"] == "two\nlines\n"

@@ -61,7 +61,7 @@ def describe_run_refused_by_kueue(
 
 
 def _find_stopped_queue(world: World, job: Body, verdict: AdmissionVerdict) -> tuple[str, str]:
-    """Return the queue that is stopped and its stopPolicy; empty if Kueue refuses the job for other reasons."""
+    """Return the stopped queue and its stopPolicy; empty if Kueue refuses the job for other reasons."""
     if verdict.cause != SUSPENDED_REASON:
         return "", ""
     name, namespace = verdict.queue, ""
@@ -75,7 +75,8 @@ def _report_run_in_stopped_queue(who: str, queue: str, policy: str, path: FieldP
     message = f"{who} waits until {queue} is no longer held (stopPolicy: {policy}); if it trains, it goes on"
     help = "Remove the patch that holds the queue when the maintenance is over."
     if policy == DRAINED:
-        message = f"{who} is not admitted, and Kueue stops it if it trains: {queue} is drained (stopPolicy: {policy})"
+        message = f"{who} is not admitted, and Kueue stops it if it trains: {queue} is drained"
+        message += f" (stopPolicy: {policy})"
         help = "Write state: stopped in its spec, or remove the patch that drains the queue."
     return Problem(path, message, help, NEVER_ADMITTED, field="queue", level=Severity.WARNING)
 
