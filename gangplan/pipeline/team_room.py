@@ -6,10 +6,12 @@ cost anything, and no other spec is expanded. Kueue's arithmetic says what each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from heapq import nlargest
 
 from gangplan.emit.earlier import EarlierRun, EarlierRuns
+from gangplan.generators.common import LABEL_PREFIX
 from gangplan.kueue.model import FlavorResource
 from gangplan.kueue.units import NANO
 from gangplan.model.backend import BACKEND_BY_KIND
@@ -26,7 +28,17 @@ from gangplan.validate.kueue.contention import sum_run_demand
 from gangplan.validate.runs import is_applied
 from gangplan.workspace import RENDERED
 
-Usages = Mapping[str, Mapping[FlavorResource, Fraction]]
+
+@dataclass(frozen=True, slots=True)
+class _RunUsage:
+    """What an active run uses; `sweep` is empty unless it is a trial."""
+
+    usage: Mapping[FlavorResource, Fraction]
+    sweep: str = ""
+
+
+Usages = Mapping[str, _RunUsage]
+_SWEEP = f"{LABEL_PREFIX}sweep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +110,7 @@ def _list_team_quotas(result: Result, cluster: str) -> dict[tuple[str, str], dic
 
 def _list_active_run_usages(
     worker: WorkerState, earlier: EarlierRuns, cluster: str, team: str
-) -> Iterator[tuple[str, Mapping[FlavorResource, Fraction]]]:
+) -> Iterator[tuple[str, _RunUsage]]:
     """Yield the name and the usage of each active run that a team has in `rendered/`.
 
     A file that cannot be read as a run uses nothing here: `validate` reports it.
@@ -111,13 +123,19 @@ def _list_active_run_usages(
             if file is None:
                 continue
             bodies = [] if file.is_record else _load_run_objects(file)
-            if not any(body.get("kind") in BACKEND_BY_KIND and is_applied(body) for body in bodies):
-                yield name, {}  # a record, archived, or a schedule's template: it counts as an object
+            applied = (one for one in bodies if one.get("kind") in BACKEND_BY_KIND and is_applied(one))
+            made = next(applied, None)
+            if made is None:
+                yield name, _RunUsage({})  # a record, archived, or a schedule's template: only an object
                 continue
             demand = (
                 None if any(find_object_problems(bodies, world.versions)) else sum_run_demand(world, bodies)
             )
-            yield name, demand.usage or {} if demand is not None else {}
+            if demand is None:
+                yield name, _RunUsage({})
+            else:
+                labels = made["metadata"].get("labels") or {}
+                yield name, _RunUsage(demand.usage or {}, str(labels.get(_SWEEP, "")))
 
 
 def _load_run_objects(file: EarlierRun) -> list[Body]:
@@ -138,6 +156,13 @@ def _compute_team_room_after_run(
     Earlier runs of its job are not counted: the new one replaces them in Git.
     """
     assert run.verdict is not None
+    most = {
+        one.name: one.sweep.max_concurrent
+        for one in result.workspace.sweeps.values()
+        if one.team == run.unit.job.team and one.sweep is not None
+    }
+    if run.unit.job.trial is not None:
+        most[run.unit.job.trial.sweep] = run.unit.job.trial.at_once - 1  # it is one of them itself
     others = {name: usage for name, usage in usages.items() if name != run.name and name not in run.there}
     flavors = {one.name: one.pool for one in resolve_site(result.workspace, run.cluster).flavors}
     rooms = tuple(
@@ -145,7 +170,7 @@ def _compute_team_room_after_run(
             flavors.get(flavor, flavor),
             resource,
             quotas[run.unit.job.team, flavor][resource],
-            sum((usage.get((flavor, resource), Fraction(0)) for usage in others.values()), Fraction(0)),
+            _sum_usage_at_once(others.values(), (flavor, resource), most),
             asked,
         )
         for (flavor, resource), asked in (run.verdict.usage or {}).items()
@@ -153,3 +178,15 @@ def _compute_team_room_after_run(
     )
     spec = result.workspace.clusters[run.cluster].spec
     return TeamRoom(rooms, len(others) + 1, spec.limits.objects.runs, spec.support.quota or "")
+
+
+def _sum_usage_at_once(usages: Iterable[_RunUsage], key: FlavorResource, most: Mapping[str, int]) -> Fraction:
+    """Return what runs use at the same time: of the trials of a sweep, only the largest `most` count."""
+    found, trials = Fraction(0), dict[str, list[Fraction]]()
+    for one in usages:
+        amount = one.usage.get(key, Fraction(0))
+        if one.sweep in most:
+            trials.setdefault(one.sweep, []).append(amount)
+        else:
+            found += amount
+    return found + sum((sum(nlargest(most[one], each)) for one, each in trials.items()), Fraction(0))

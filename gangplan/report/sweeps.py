@@ -137,8 +137,8 @@ def _describe_concurrent_trials(plan: SweepPlan) -> str:
     gpus = f": {plan.gpus_at_once} GPUs" if plan.gpus_at_once else ""
     asked = plan.trial.at_once
     held = min(asked, plan.active)
-    short = f"; maxConcurrent is {asked}, but the team's quota holds no more" if plan.at_once < held else ""
-    return f"{plan.at_once} trials{gpus}{short}"
+    short = f"; maxConcurrent is {asked}, but quota holds no more" if plan.at_once < held else ""
+    return f"{plan.at_once} trial{'' if plan.at_once == 1 else 's'}{gpus}{short}"
 
 
 def _describe_sweep_duration(plan: SweepPlan) -> str:

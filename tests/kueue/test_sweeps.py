@@ -138,6 +138,23 @@ def test_pods_that_end_before_their_trial_admit_no_other_one(tmp_path: Path) -> 
     assert "2 trials run at once until the first steps have ended, not 4" in told.message
 
 
+def test_trials_of_several_sizes_are_fewer_without_any_steps(tmp_path: Path) -> None:
+    """The queue has pods for two of the smaller trials, and no step will free any."""
+    text = SWEEP.replace("batch: [64, 128]", "size: [2, 4]").replace(
+        "workers: 2", "workers: ${{ parameters.size }}"
+    )
+    text = text.replace(', "--batch", "${{ parameters.batch }}"', "")
+    root = workspace(tmp_path, text)
+    outcome = gangplan("render", "-C", root)
+    assert outcome.code == 0, outcome.err
+    (told,) = [one for one in outcome.findings if one.rule == "sweep-slower"]
+    assert told.severity == "note"
+    assert "1 trial runs at once with these values, not 2: trials of several sizes" in told.message
+    assert "Write a sweep for each size" in told.help
+    plan = gangplan("plan", "specs/nlp/rates.yaml", "-C", root).out
+    assert "at once   1 trial: 4 GPUs; maxConcurrent is 2, but quota holds no more" in plan
+
+
 OWN = """\
 apiVersion: gangplan.dev/v1
 kind: TrainingJob

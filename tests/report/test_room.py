@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests import workspaces
+from tests.sweeps import files as sweeps
 from tests.workspaces import gangplan, render
 
 SPEC, OTHER, CLUSTER = "specs/nlp/filings.yaml", "specs/nlp/notes.yaml", "overlays/lab/cluster.yaml"
@@ -159,3 +160,19 @@ def test_a_file_that_is_not_a_run_uses_nothing(name: str, root: Path) -> None:
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     assert room(root)["nvidia.com/gpu"]["left"] == "12"
+
+
+def test_of_a_sweep_only_as_many_trials_count_as_run_at_once(root: Path) -> None:
+    """Six trials of two GPUs, two of them at once: next to one of them is one other, and a job meets two."""
+    workspaces.write(root, {CLUSTER: QUOTA, sweeps.FILE: sweeps.SWEEP})
+    render(root)
+    trials = gangplan("plan", sweeps.FILE, "-C", root, "--engine", "serial", "--format", "json")
+    (found,) = {
+        (one["otherRuns"], one["left"])
+        for run in json.loads(trials.out)["runs"]
+        for one in run["quota"]["resources"]
+        if (one["pool"], one["resource"]) == ("a100", "nvidia.com/gpu")
+    }
+    assert found == ("10", "8"), "the job's eight, and another trial's two"
+    assert room(root)["nvidia.com/gpu"]["otherRuns"] == "4"
+    assert room(root)["runs"] == 7

@@ -48,7 +48,7 @@ def test_waves_follow_from_the_quota(tmp_path: Path) -> None:
     path = tmp_path / "overlays/lab/cluster.yaml"
     path.write_text(path.read_text().replace("count: 8, price", "count: 4, price"))
     out = gangplan("plan", "-C", tmp_path).out
-    assert "at once   8 trials: 32 GPUs; maxConcurrent is 10, but the team's quota holds no more" in out
+    assert "at once   8 trials: 32 GPUs; maxConcurrent is 10, but quota holds no more" in out
     assert "time      at most 24h: 6 waves of 4h" in out
 
 

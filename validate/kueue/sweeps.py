@@ -43,7 +43,8 @@ def check_trials_kueue_admits_at_once(
     trial = run.unit.job.trial
     if trial is None:
         return
-    most = find_most_runs_admitted_by_queue(world, verdict)
+    bounds = _bound_runs_by_resource(world, verdict)
+    most = min(bounds.values(), default=None)
     if most is None or most > trial.at_once:
         number = "any number of trials" if most is None else f"as many as {_format_trial_count(most)}"
         message = f"queue '{verdict.queue}' lets {number} run at once, and maxConcurrent is {trial.at_once}"
@@ -57,6 +58,14 @@ def check_trials_kueue_admits_at_once(
     wanted = min(trial.at_once, trial.of)
     if fits < wanted:
         flavor, resource = short
+        if resource == KUEUE_PODS and bounds[resource] < wanted:
+            message = (
+                f"{_format_concurrent_trials(fits)} with these values, not {wanted}: trials of"
+                f" several sizes share a quota of pods that lets no more than {trial.at_once} of any size run"
+            )
+            help = "Write a sweep for each size, or leave it as it is: it costs only time."
+            yield Problem(QUEUE, message, help, SWEEP_SLOWER, field=FIELD, level=NOTE)
+            return
         if resource == KUEUE_PODS:
             message = (
                 f"{_format_concurrent_trials(fits)} until the first steps have ended, not {wanted}: pods"
@@ -78,7 +87,12 @@ def check_trials_kueue_admits_at_once(
 
 
 def find_most_runs_admitted_by_queue(world: World, verdict: AdmissionVerdict) -> int | None:
-    """Return the most runs like this one that its queue ever holds, or None without a bound.
+    """Return the most runs like this one that its queue ever holds, or None without a bound."""
+    return min(_bound_runs_by_resource(world, verdict).values(), default=None)
+
+
+def _bound_runs_by_resource(world: World, verdict: AdmissionVerdict) -> dict[str, int]:
+    """Return the most runs like this one that its queue ever holds, by the resource that bounds them.
 
     Pods that end before their run free their quota. When another run is admitted, each of the others still
     holds at least the quota of its lasting pods.
@@ -92,7 +106,7 @@ def find_most_runs_admitted_by_queue(world: World, verdict: AdmissionVerdict) ->
             amount = count * each.get(resource, Fraction(resource == KUEUE_PODS))
             asked[resource] = asked.get(resource, Fraction(0)) + amount
             lasting[resource] = lasting.get(resource, Fraction(0)) + amount * (podset in LASTING)
-    bounds = []
+    bounds = {}
     for resource, amount in asked.items():
         group = queue.group_of(resource)
         if not lasting[resource] or group is None:
@@ -102,8 +116,8 @@ def find_most_runs_admitted_by_queue(world: World, verdict: AdmissionVerdict) ->
             (convert_from_kueue_count(resource, standing.idle.most(queue.name, key)) for key in keys),
             Fraction(0),
         )
-        bounds.append(int((whole - amount) // lasting[resource]) + 1)
-    return min(bounds, default=None)
+        bounds[resource] = int((whole - amount) // lasting[resource]) + 1
+    return bounds
 
 
 def count_runs_admitted_at_once(world: World, verdict: AdmissionVerdict) -> tuple[int, FlavorResource]:
