@@ -83,7 +83,7 @@ def list_run_edits_between_sides(before: Side, after: Side) -> list[RunEdit]:
             found.append(RunEdit(EditKind.BROKEN, spec, old, None))
             continue
         edit, now = _classify_run_edit(old, new), _list_awaited_runs_of_side(after, new)
-        if edit is None and _list_awaited_runs_of_side(before, old) != now:
+        if edit is None and _list_runs_until_created(before, old) != _list_runs_until_created(after, new):
             edit = EditKind.WAITS if now else EditKind.RELEASED
         if edit is not None:
             found.append(RunEdit(edit, spec, old, new, waits=now))
@@ -118,6 +118,19 @@ def _list_awaited_runs_of_side(side: Side, run: RunFacts | None) -> tuple[str, .
         return ()
     found = ((name, side.runs.get((run.cluster, run.team, name))) for name in run.after.split())
     return tuple(name if one is None else one.name for name, one in found)
+
+
+def _list_runs_until_created(side: Side, run: RunFacts | None) -> list[str]:
+    """Return the runs that must be complete before another is created, those of trials one by one."""
+    found: list[str] = []
+    if run is None:
+        return found
+    sweeps = {(one.team, one.name): file for file, one in side.workspace.sweeps.items()}
+    for name in _list_awaited_runs_of_side(side, run):
+        file = sweeps.get((run.team, name))
+        trials = [one for one in side.runs.values() if (one.source, one.cluster) == (file, run.cluster)]
+        found += sorted(one.name for one in trials if one.is_active) if file else [name]
+    return found
 
 
 def _list_newly_retired_runs(old: RunFacts | None, new: RunFacts | None) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pipelines import worlds as chains
 from tests.rules.worlds import commit
 from tests.sweeps.files import FILE, SWEEP, US_05, us_05, workspace
 from tests.workspaces import SPEC, gangplan, render, write
@@ -89,3 +90,15 @@ def test_the_row_of_48_trials_shows_gpu_hours_and_cost(tmp_path: Path) -> None:
     lines = change(root, US_05)
     assert "48 runs start (at most 768 GPU-hours, 1200.00 USD)" in lines[0] + lines[1] + lines[2]
     assert "4 each 768 GPU-hours 1200.00 USD" in row(lines, "nlp/rates: 48 trials")
+
+
+def test_a_job_after_a_sweep_waits_for_fewer_trials(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    chains.stock(root, {"filings": SPEC, "best": SPEC + "after: [rates]\n"}, **{FILE: SWEEP})
+    render(root)
+    commit(root)
+    names = [path.stem.split("-")[1] for path in (root / "rendered").glob("*/runs/*/rates-*.yaml")]
+    lines = change(root, SWEEP + f"stopped: [{names[0]}]\n")
+    assert row(lines, "nlp/best").startswith("waits nlp/best lab best-")
+    lines = change(root, SWEEP + "# the same\n")
+    assert not [line for line in lines if "nlp/best" in line]
