@@ -20,7 +20,7 @@ class Check:
 # Each question with the causes that mean trouble.
 _QUESTIONS = {
     "pods started": (
-        "quota-wait quota-never queue-inactive topology-full admission-check not-ready-in-time "
+        "quota-wait quota-never queue-inactive topology-full admission-check not-ready-in-time deactivated "
         "pods-refused object-quota account-missing webhook-down runtime-missing no-gpu no-room no-matching-node "
         "volume-pending volume-zone image-not-found image-pull image-forbidden registry-unreachable image-architecture "
         "image-name image-disk image-root config-missing launch-scripts-missing launch-scripts program-missing "
@@ -42,13 +42,13 @@ _QUESTIONS = {
 def answer_checklist(verdict: RunDiagnosis) -> tuple[Check, ...]:
     """Return the questions with the answers that the evidence about a run gives.
 
-    Without a log, the network, the GPUs and the data are not known; objects are enough for pods.
+    Without a log, the network, the GPUs and the data are not known; the objects of pods are enough for pods.
     """
     found = [one.cause.id for one in verdict.found if not one.is_minor]
     checks = []
     for question, causes in _QUESTIONS.items():
         named = tuple(one for one in found if one in causes.split())
-        is_seen = bool(verdict.logs) or (verdict.has_objects and question == "pods started")
+        is_seen = bool(verdict.logs) or (verdict.has_pods and question == "pods started")
         checks.append(Check(question, TROUBLE if named else NO_SIGN if is_seen else NOT_KNOWN, named))
     return tuple(checks)
 

@@ -65,6 +65,7 @@ def find_workload_sightings(thing: SavedObject) -> Iterator[Sighting]:
                 "NodeFailures": "node-lost",
             }
             cause = causes.get(reason, "queue-inactive" if reason.endswith("QueueStopped") else "")
+            cause = "deactivated" if reason.startswith("Deactivated") else cause
             if cause:
                 yield say(cause, explain_kueue_eviction(reason, said), evicted)
     message = str(quota.get("message") or "")

@@ -204,7 +204,7 @@ CAUSES = (
         "a file or folder is not there",
         "The program opens a path that does not exist in its container.",
         (
-            "Compare it with the mounts: gangplan plan SPEC lists the folders of datasets and volumes.",
+            "Compare it with the mounts of the container: data, volumes, files and checkpoint in the spec name their folders.",
             "See whether the data is in the volume at all, under that name.",
         ),
         rules=(

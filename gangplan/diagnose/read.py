@@ -37,6 +37,10 @@ _HEAD = 4096
 _YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
 # Byte order marks, and what they stand for: Windows PowerShell's `>` writes UTF-16.
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
+# What kubectl prints instead of objects or a log (kubectl v1.34).
+_NOTHING = re.compile(
+    r"No resources found|Error from server(?: \(\w+\))?: |Unable to connect to the server: |error: (?:the server|You must be logged in)"
+)
 _DESCRIPTORS = frozenset({Path("/dev/fd"), Path("/proc/self/fd")})
 _SKIPPED = frozenset({".git", ".gangplan", "node_modules", "__pycache__"})
 
@@ -88,8 +92,20 @@ def _read_evidence_file(
                 _convert_evidence_to_utf8(rest, mark),
             )
         if not _is_file_of_saved_objects(file, head):
-            return scan_log_for_signs(file, rest, signs, _parse_run_part_from_log_name(file))
+            log = scan_log_for_signs(file, rest, signs, _parse_run_part_from_log_name(file))
+            if log is not None:
+                _refuse_answer_without_evidence(log)
+            return log
         return _parse_saved_objects(file, _read_evidence_bytes(file, rest))
+
+
+def _refuse_answer_without_evidence(log: Log) -> None:
+    """Raise UserError for a file in which kubectl says only that there is nothing, or why it got nothing."""
+    if 0 < log.lines <= len(log.last) and all(_NOTHING.match(line) for line in log.last):
+        raise UserError(
+            f"{log.file} has neither a log nor objects, but an answer of kubectl: {log.last[0]}",
+            "Save them again, with the name and the namespace that gangplan status shows for the run.",
+        )
 
 
 def scan_received_log_for_signs(file: str, text: str, who: RunPart) -> Log:

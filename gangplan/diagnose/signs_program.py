@@ -95,8 +95,16 @@ PROGRAM_SIGNS = (
     Sign("nccl-network", "socketStartConnect: Connect to", r"Connect to (?P<host>\S+) failed"),
     Sign("nccl-network", "NCCL WARN Net", r"(?i)connection (?:reset|closed|refused)|timed out"),
     Sign("nccl-network", "NCCL WARN socket", r"(?i)connection (?:reset|closed|refused)|timed out|no route"),
+    Sign(
+        "nccl-network",
+        "Call to connect",
+        r"(?i)^(?!.*retrying).*(?:refused|reset|timed out|no route|unreachable)",
+    ),
     Sign("nccl-network", "no socket interface found"),
     Sign("nccl-network", "ncclRemoteError"),
+    # The exception of PyTorch, whose next line names the result.
+    Sign("nccl-network", "NCCL error in", r"remote process exited or there was a network error"),
+    Sign("nccl-system", "NCCL error in", r"unhandled (?:system|cuda) error|internal error|invalid usage"),
     Sign("nccl-system", "ncclSystemError"),
     Sign("nccl-system", "ncclUnhandledCudaError"),
     Sign("nccl-system", "ncclInternalError"),

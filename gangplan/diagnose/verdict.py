@@ -36,7 +36,7 @@ class RunDiagnosis:
     """What is wrong with a run: `found` has the roots first, then their consequences.
 
     `name` is empty for evidence that belongs to no known run; `state` is None if the run itself was not
-    saved.
+    saved. `has_pods` says whether pods were saved, or the run says that they started.
     """
 
     name: str
@@ -47,6 +47,7 @@ class RunDiagnosis:
     found: tuple[FoundCause, ...]
     logs: tuple[Log, ...]
     has_objects: bool
+    has_pods: bool
 
     @property
     def roots(self) -> tuple[FoundCause, ...]:
@@ -134,6 +135,8 @@ def _diagnose_run(
         _rank_found_causes(_drop_outdated_sightings(sightings, at)),
         tuple(logs),
         bool(kin or run) or (not name and bool(things)),
+        any(thing.kind == "Pod" for thing in (kin if name else things))
+        or (at is not None and at.word in ("running", "complete")),
     )
 
 

@@ -412,5 +412,46 @@ def test_the_first_questions_are_answered_from_what_was_read(tmp_path: Path) -> 
     assert "Checks: pods started" in gangplan("diagnose", tmp_path, "--format", "markdown").out
 
 
+OFF = {
+    "kind": "Workload",
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "metadata": {"name": "w", "namespace": "nlp", "ownerReferences": [{"kind": "TrainJob", "name": RUN}]},
+    "spec": {"active": False},
+    "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "message": "out of retries"}]},
+}
+SEEN = {
+    "a Workload that is off": (OFF, "trouble"),
+    "a Workload that says nothing": ({**OFF, "spec": {}, "status": {}}, "not known"),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_pods_that_were_not_seen_are_not_known_to_have_started(name: str, tmp_path: Path) -> None:
+    body, answer = SEEN[name]
+    (tmp_path / "run.json").write_text(json.dumps(body))
+    (run,) = json.loads(gangplan("diagnose", tmp_path, "--format", "json").out)["runs"]
+    assert run["checks"][0]["answer"] == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No resources found in nlp namespace.",
+        'Error from server (NotFound): pods "train-1a2b3c4d-node-0-0" not found',
+        "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout",
+    ],
+)
+def test_an_answer_of_kubectl_is_not_a_log(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.log"
+    file.write_text(f"{text}\n")
+    outcome = gangplan("diagnose", file)
+    assert outcome.code == Exit.INPUT
+    assert f"neither a log nor objects, but an answer of kubectl: {text}" in outcome.err
+    (tmp_path / "other.log").write_text("Host key verification failed.\n")
+    assert f"answer of kubectl: {text}" in gangplan("diagnose", tmp_path).out
+    file.write_text(f"starting\n{text}\n")
+    assert gangplan("diagnose", file).code != Exit.INPUT, "a program may print it, too"
+
+
 def test_every_checked_cause_is_known() -> None:
     assert list_checked_causes() <= set(list_diagnosis_causes())
