@@ -218,9 +218,7 @@ def _explain_outcome_of_written_line(
             files, lambda cause: _is_location_in_lines(cause.where, name, places)
         )
     else:
-        outcomes = _collect_outcomes_of_written_line(
-            files, lambda cause: cause.file == name and _matches_asked_fields(cause.field, fields)
-        )
+        outcomes = _collect_outcomes_of_written_line(files, lambda cause: cause.is_at(name, fields))
     remark = ""
     if not fields and not is_overlay:
         remark = "no field begins on this line"
@@ -244,9 +242,13 @@ def _render_files_made_from_line(
         return render_template_runs(workspace, request)
     if parts[0] == SPECS and len(parts) > 2:
         if parts[2:] != ["team.yaml"]:
-            return render_run_files_with_line_origins(
+            files, findings = render_run_files_with_line_origins(
                 workspace, replace(request, specs=(str(request.root / name),))
             )
+            clusters = {one.path.split("/")[0] for one in files if name in workspace.sweeps}
+            for cluster in sorted(clusters):  # with the queue of the sweep
+                files += render_cluster_files_with_line_origins(workspace, request, cluster)[0]
+            return files, findings
         on = [one for one, cluster in workspace.clusters.items() if parts[1] in cluster.spec.teams]
         return _render_runs_and_clusters(workspace, request, on, (parts[1],))
     if parts[0] == OVERLAYS and len(parts) > 2 and parts[1] in workspace.clusters:
@@ -324,12 +326,6 @@ def _map_rendered_fields_to_lines(text: str) -> list[dict[FieldPath, int]]:
         found.append({path: line + start for path, line in lines_of(one).items()})
         start += one.count("\n") + 1
     return found
-
-
-def _matches_asked_fields(field: FieldPath, asked: Sequence[FieldPath]) -> bool:
-    """Return whether a field is, holds or is part of one of those `asked` for; the whole file does not
-    count."""
-    return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
 
 
 def _find_lines_of_patch_operation(workspace: Workspace, name: str, line: int) -> range:

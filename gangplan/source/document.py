@@ -82,6 +82,11 @@ class Document:
         """Return the file that contains the value at `path`, and the path in that file."""
         return self.file, path
 
+    def through(self, path: FieldPath) -> tuple[tuple[str, FieldPath], ...]:
+        """Return further files and paths that the value at `path` comes from, such as parameters of a
+        template."""
+        return ()
+
     def text(self, path: FieldPath) -> str | None:
         """Return the scalar at `path` as written, without its quotes; None for anything else."""
         _, node, found = self._find(path)

@@ -8,7 +8,13 @@ from typing import Any
 from gangplan.findings import FieldPath, Fix, Location
 from gangplan.records import dataclass
 from gangplan.source import Document
-from gangplan.spec.placeholders import GivenValue, fill_scalar, find_template_placeholders
+from gangplan.spec.placeholders import (
+    PARAMETER_PREFIX,
+    GivenValue,
+    fill_scalar,
+    find_template_placeholders,
+    list_parameters_at,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,17 @@ class FilledDocument(Document):
     def home(self, path: FieldPath) -> tuple[str, FieldPath]:
         """Return the file that contains the value at a path, and the path in that file."""
         document, there = self._shown(path)
-        return document.file, there
+        return document.home(there)
+
+    def through(self, path: FieldPath) -> tuple[tuple[str, FieldPath], ...]:
+        """Return where the value at a path has a parameter, and where these have their values."""
+        layer, there = self._layer(path)
+        names = list_parameters_at(layer.document.value, there)
+        found = [layer.document.home(there)] if names else [*layer.document.through(there)]
+        for name in sorted(names):
+            if one := layer.arguments.get(f"{PARAMETER_PREFIX}{name}"):
+                found += [one.document.home(one.path), *one.document.through(one.path)]
+        return tuple(found)
 
     def text(self, path: FieldPath) -> str | None:
         """Return the scalar as it would be written in a single file."""

@@ -17,6 +17,10 @@ PARAMETER_PREFIX = "parameters."
 TRIAL_NAME = "trial.name"
 _BEGIN = "${{"
 _WRITTEN = re.compile(r"\$\{\{\s*([^{}]*?)\s*\}\}")
+# The same name as other tools write placeholders, which nothing fills in here.
+_MISWRITTEN = re.compile(
+    r"(?:(?<!\$)\{\{|(?<!\{)\$?\{(?!\{)|\$\()\s*((?:parameters\.[\w-]+|trial\.name))\s*(?:\}\}|\}|\))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,31 @@ def find_template_placeholders(template: Any, path: FieldPath = ()) -> Iterator[
         while at >= 0:
             yield Placeholder(closed.get(at, ""), path, at)
             at = template.find(_BEGIN, at + len(_BEGIN))
+
+
+def find_miswritten_placeholders(template: Any, path: FieldPath = ()) -> Iterator[tuple[str, Placeholder]]:
+    """Yield what looks like a placeholder of other tools, such as `{{ parameters.lr }}`, as it is written."""
+    if isinstance(template, dict | list):
+        for step, item in template.items() if isinstance(template, dict) else enumerate(template):
+            yield from find_miswritten_placeholders(item, (*path, step))
+    elif isinstance(template, str):
+        for match in _MISWRITTEN.finditer(template):
+            yield match[0], Placeholder(match[1], path, match.start())
+
+
+def explain_miswritten_placeholder(written: str, name: str) -> tuple[str, str]:
+    """Return message and help about a placeholder as other tools write it."""
+    return f"'{written}' stays as it is: nothing fills it in", f"Write ${{{{ {name} }}}}."
+
+
+def list_parameters_at(value: Any, path: FieldPath) -> set[str]:
+    """Return the parameters that placeholders name in the value at a path; none if nothing is there."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return set()
+    return {one.name.removeprefix(PARAMETER_PREFIX) for one in find_template_placeholders(value)}
 
 
 Filled = Callable[[Mapping[str, GivenValue]], Any]

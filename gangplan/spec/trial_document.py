@@ -7,7 +7,7 @@ from typing import Any
 
 from gangplan.findings import FieldPath, Fix, Location
 from gangplan.source import Document
-from gangplan.spec.placeholders import GivenValue, fill_scalar
+from gangplan.spec.placeholders import GivenValue, fill_scalar, list_parameters_at
 
 TEMPLATE = "template"
 
@@ -36,6 +36,21 @@ class TrialDocument(Document):
     def where(self, path: FieldPath, key: bool = False) -> Location:
         """Return the place in the sweep's file."""
         return self._base.where(self._there(path) if path else (TEMPLATE,), key=key)
+
+    def home(self, path: FieldPath) -> tuple[str, FieldPath]:
+        """Return the sweep's file, and the path in it."""
+        return self._base.home(self._there(path))
+
+    def through(self, path: FieldPath) -> tuple[tuple[str, FieldPath], ...]:
+        """Return where the sweep has values for the parameters in the value at a path."""
+        names = list_parameters_at(self._base.value, self._there(path))
+        tried: Mapping[str, Any] = self._base.value["parameters"]
+        of = (tried.get("random") or {}).get("of") or {}
+        places: list[FieldPath] = [("grid", name) for name in tried.get("grid") or () if name in names]
+        for index, entry in enumerate(tried.get("list") or ()):
+            places += [("list", index, name) for name in entry if name in names]
+        places += [("random", "of", name) for name in of if name in names]
+        return tuple((self.file, ("parameters", *place)) for place in places)
 
     def text(self, path: FieldPath) -> str | None:
         """Return the scalar as it would be written in the trial's own file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from gangplan.findings import FieldPath, Location
@@ -17,7 +17,8 @@ class Cause:
     `where` is None if gangplan decides by itself. `file` and `field` name the field of a spec, team, cluster
     or catalog file, or of a kustomization. `is_written` says whether the file contains it; if not, a default
     applies, and `where` is the place to write it. `is_direct` distinguishes a field whose value appears in
-    the rendered one from one that only decides whether or which value appears.
+    the rendered one from one that only decides whether or which value appears. `through` are further fields,
+    by file, that the value comes from, such as a parameter of a template.
     """
 
     where: Location | None
@@ -26,10 +27,22 @@ class Cause:
     field: FieldPath = ()
     is_written: bool = True
     is_direct: bool = True
+    through: tuple[tuple[str, FieldPath], ...] = ()
+
+    def is_at(self, file: str, fields: Collection[FieldPath]) -> bool:
+        """Return whether it is, holds, is part of or comes from one of some fields of a file."""
+        places = ((self.file, self.field), *self.through)
+        return any(home == file and _overlaps(field, fields) for home, field in places)
 
     def aside(self) -> Cause:
         """Return the same cause as an indirect one, whose value does not appear in the field."""
         return replace(self, is_direct=False)
+
+
+def _overlaps(field: FieldPath, asked: Collection[FieldPath]) -> bool:
+    """Return whether a field is, holds or is part of one of those `asked` for; the whole file does not
+    count."""
+    return bool(field) and any(field[: len(one)] == one or one[: len(field)] == field for one in asked)
 
 
 @dataclass(frozen=True, slots=True)

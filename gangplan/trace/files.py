@@ -48,7 +48,9 @@ class TracedFiles:
             words = words.replace("in the spec", "in the template")
         if not written and not because:
             words = f"{format_path(path)} is not in {NAMES[role]}: a default holds"
-        return Cause(document.where(path, key=key), words, file, there, written)
+        return Cause(
+            document.where(path, key=key), words, file, there, written, through=document.through(path)
+        )
 
     def home(self, role: str) -> Location:
         """Return the start of the file as its place."""

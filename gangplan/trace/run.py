@@ -107,6 +107,12 @@ def _trace_claim_template_causes(run: RunContext, stars: FieldPath) -> list[Caus
     return [*([] if field else run.run_name()), *rails.trace_device_claim_causes(run, number, field)]
 
 
+def _trace_later_run_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
+    """Return the causes of a TrainJob that is a text in a ConfigMap until it is created."""
+    shown = [*run.workers(), *run.slots(), *run.chosen("timeout"), *run.chosen("priority"), *run.queue()]
+    return [build_own_cause("the run as it is created later"), *mark_indirect(shown)]
+
+
 def _trace_run_file_causes(run: RunContext, stars: FieldPath) -> list[Cause]:
     found = next((one for one in run.job.files if one.key == stars[0]), None)
     if found is None:
@@ -163,6 +169,7 @@ RUN_TABLES: dict[str, CauseTable] = {
         ("spec suspend", trace_record_causes),
         ("spec runtimeRef name", "job.run_name"),
         ("spec activeDeadlineSeconds", "job.timeout | ~cluster.versions.trainer"),
+        ("data *", _trace_later_run_causes),
         _build_constant_cause_row("trainjob.yaml.j2"),
     ),
     MPIJOB.kind: CauseTable(

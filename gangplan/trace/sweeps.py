@@ -32,7 +32,9 @@ def trace_sweep_object_causes(place: ClusterObjectContext, path: FieldPath) -> l
             place.cluster("nodePools").aside(),
             place.gang(),
         ]
-        return [most, *around]
+        if path[-1:] == ("nominalQuota",):
+            return [most, *around]
+        return [build_own_cause("the queue of a sweep"), most.aside(), *mark_indirect(around)]
     holder: FieldPath = ("teams", str(team))
     because = build_own_cause("team and sweeps together get what the team alone would")
     around = [because, place.cluster(*holder, "weight").aside(), place.gang()]

@@ -24,8 +24,11 @@ from gangplan.provenance.lookup import LineAnswer, explain_provenance_of_line, p
 from gangplan.provenance.scripts import describe_launch_scripts
 from gangplan.source.lines import find_yaml_paths_at_line, lines_of
 from gangplan.trace.files import find_value_at
+from gangplan.validate.problems import format_path
 from gangplan.workspace import RENDERED, load_workspace
 from tests import plain
+from tests.schedules import worlds
+from tests.sweeps.files import FILE, SWEEP, workspace
 from tests.trace.worlds import everything
 from tests.workspaces import gangplan, render
 
@@ -287,3 +290,62 @@ def test_without_a_line_why_explains_the_spec(root: Path) -> None:
     assert "workers" in outcome.out
     assert parse_file_line("specs/cv/full.yaml") is None
     assert parse_file_line("a.yaml:3:4") == ("a.yaml", 3)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Render a sweep whose trials have several sizes, and jobs of a template with a size."""
+    job = (
+        SIZED.replace("template:", "job:")
+        .replace("Sweep\n", "JobTemplate\n")
+        .replace("maxConcurrent: 2\n", "")
+    )
+    sizes = "parameters: {size: {type: integer, default: 2}, batch: {type: integer, default: 64}}\n"
+    start, end = job.index("parameters:"), job.index("job:")
+    named = "apiVersion: gangplan.dev/v1\nkind: TrainingJob\ntemplate: sized\n"
+    made = {
+        "jobtemplates/sized.yaml": job[:start] + sizes + job[end:],
+        "specs/nlp/given.yaml": f"{named}parameters: {{size: 4}}\n",
+        "specs/nlp/plain.yaml": named,
+    }
+    root = workspace(tmp_path_factory.mktemp("sweep"), SIZED, **made).resolve()
+    render(root)
+    return root
+
+
+SIZED = SWEEP.replace("workers: 2", "workers: ${{ parameters.size }}").replace(
+    "lr: [1e-4, 3e-4, 1e-3]", "size: [2, 4]"
+)
+SIZED = SIZED.replace(', "--lr=${{ parameters.lr }}"', "")
+LINES = {
+    "a field of a sweep's template": (FILE, "  gpus: 1", "limits['nvidia.com/gpu']"),
+    "a parameter in a sweep's template": (FILE, "  workers: $", "numNodes"),
+    "the values of a parameter": (FILE, "    size: ", "numNodes"),
+    "the trials at once": (FILE, "maxConcurrent", "nominalQuota"),
+    "a parameter in a template": ("jobtemplates/sized.yaml", "  workers: $", "numNodes"),
+    "the default of a parameter": ("jobtemplates/sized.yaml", "parameters: ", "numNodes"),
+    "the value of a parameter": ("specs/nlp/given.yaml", "parameters: ", "numNodes"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_of_sweeps_and_templates_lead_to_fields_of_their_runs(name: str, sweep: Path) -> None:
+    file, start, field = LINES[name]
+    lines = (sweep / file).read_text().splitlines()
+    (line,) = [number for number, text in enumerate(lines, 1) if text.startswith(start)]
+    answer = explain_provenance_of_line(Request(sweep), file, line)
+    assert not answer.remark
+    found = [one for one in answer.outcomes if one.is_direct]
+    assert any(format_path(one.origin.path).endswith(field) for one in found), [
+        one.origin.path for one in found
+    ]
+
+
+def test_a_field_of_a_scheduled_job_leads_to_the_run_that_is_created_later(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    worlds.stock(root, worlds.SPEC.replace("image: openmpi", "image: pytorch"))
+    render(root)
+    spec = (root / "specs/nlp/filings.yaml").read_text().splitlines()
+    (line,) = [number for number, text in enumerate(spec, 1) if text.startswith("workers: ")]
+    answer = explain_provenance_of_line(Request(root), "specs/nlp/filings.yaml", line)
+    assert [one.origin.path for one in answer.outcomes] == [("data", "run.yaml")]
