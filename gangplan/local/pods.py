@@ -17,7 +17,7 @@ from gangplan.local.trainer import (
     build_local_xgboost_plugin_variables,
     format_hostfile,
 )
-from gangplan.model.backend import RUNTIME_KIND
+from gangplan.model.backend import RUNTIME_KIND, TRAINJOB
 from gangplan.model.frameworks import COMPLETION_INDEX_FIELD
 from gangplan.model.job import HASH_PLACEHOLDER, Job
 from gangplan.objects import Body
@@ -107,7 +107,7 @@ def _build_local_pod(
 ) -> LocalPod:
     container = entry["template"]["spec"]["template"]["spec"]["containers"][0]
     name = build_host_name(run, entry["name"], index)
-    own = _resolve_downward_api_variables(job, container, name, index)
+    own = _resolve_downward_api_variables(job, container, run, name, index)
     container = expand_local_container_like_kubelet(container, {**given, **own})
     env: dict[str, str] = container["env"]
     if role == "launcher":
@@ -133,7 +133,9 @@ def _build_local_pod(
     )
 
 
-def _resolve_downward_api_variables(job: Job, container: Body, name: str, index: int) -> dict[str, str]:
+def _resolve_downward_api_variables(
+    job: Job, container: Body, run: str, name: str, index: int
+) -> dict[str, str]:
     """Return the variables whose value differs per pod."""
     fields = {
         "metadata.name": name,
@@ -143,6 +145,7 @@ def _resolve_downward_api_variables(job: Job, container: Body, name: str, index:
         "status.hostIP": _ADDRESS,
         "spec.nodeName": name,
         "spec.serviceAccountName": job.service_account,
+        f"metadata.labels['{TRAINJOB.run_label}']": run,
         COMPLETION_INDEX_FIELD: str(index),
     }
     found = {}

@@ -21,6 +21,8 @@ from gangplan.pipeline.retire import GitPast, Retirement, Retirements, read_git_
 from gangplan.pipeline.retire_choice import RunSelection
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.records import dataclass
+from gangplan.source import load_document
+from gangplan.tools.git import read_files_at
 
 _DATED = re.compile(r"-[0-9]{8}-[0-9]{4}")
 # What follows the job's name in the file name of a run.
@@ -49,11 +51,18 @@ def find_due_job_repetitions(
         if job.schedule is not None and not job.is_dated and job.is_active:
             jobs.setdefault(job.source, []).append(run)
     past = read_git_past(request) if jobs else GitPast({}, {})
-    return [_decide_if_job_repetition_is_due(jobs[source], past, now, statuses) for source in sorted(jobs)]
+    return [
+        _decide_if_job_repetition_is_due(request, jobs[source], past, now, statuses)
+        for source in sorted(jobs)
+    ]
 
 
 def _decide_if_job_repetition_is_due(
-    runs: Sequence[PlannedRun], past: GitPast, now: int, statuses: Sequence[RunStatus] | None
+    request: Request,
+    runs: Sequence[PlannedRun],
+    past: GitPast,
+    now: int,
+    statuses: Sequence[RunStatus] | None,
 ) -> DueRepetition:
     job = runs[0].unit.job
     assert job.schedule is not None
@@ -65,10 +74,23 @@ def _decide_if_job_repetition_is_due(
         return DueRepetition(job.source, name, 0, "its first run is not committed yet")
     if added >= due:
         return DueRepetition(job.source, name, 0, "its start was made")
+    if job.run > _read_committed_run_number(request, job):
+        return DueRepetition(job.source, name, 0, f"run: {job.run} in its spec is not committed yet")
     active = _explain_unfinished_last_run(job, runs, added, now, statuses)
     if active:
         return DueRepetition(job.source, name, 0, f"start skipped: {active}")
     return DueRepetition(job.source, name, job.run + 1, "its start is due")
+
+
+def _read_committed_run_number(request: Request, job: Job) -> int:
+    """Return the number of the run in the committed spec; that of the job where none is committed."""
+    folder, _, name = job.source.rpartition("/")
+    data = read_files_at(request.root, "HEAD", folder).get(name)
+    document, _ = load_document(data, job.source) if data is not None else (None, [])
+    if document is None or not isinstance(document.value, dict):
+        return job.run
+    number = document.value.get("run", 1)
+    return number if isinstance(number, int) else job.run
 
 
 def _list_run_commit_times(run: PlannedRun, past: GitPast) -> Iterator[int]:

@@ -19,6 +19,7 @@ from gangplan.spec.sweep_files import build_sweep_trial_jobs
 from gangplan.workspace import load_workspace
 from tests import workspaces
 from tests.local.base import plain_workspace, processes, run, start, workspace
+from tests.schedules import worlds
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpirun").exists(),
@@ -293,6 +294,23 @@ def test_without_a_launcher_the_program_starts_on_each_worker(tmp_path: Path) ->
     assert "[3] 127.0.0.1 3" in done.out
     assert can_set_host_names() == ("[3] 127.0.0.1 is filings-local000-node-0-3\n" in done.out)
     assert "failed: rank 2 on worker 2 ended with exit code 9" in done.err
+
+
+def test_a_job_that_follows_a_schedule_has_the_name_of_its_run(tmp_path: Path) -> None:
+    program = "import os\nprint('run', os.environ['GANGPLAN_RUN'])\n"
+    root = plain_workspace(tmp_path, program, workers=1)
+    spec = (root / "specs/nlp/filings.yaml").read_text()
+    client = worlds.CATALOG.removeprefix(workspaces.CATALOG)
+    files = {
+        "overlays/lab/cluster.yaml": worlds.CLUSTER,
+        "images/catalog.yaml": (root / "images/catalog.yaml").read_text() + client,
+        "specs/nlp/filings.yaml": spec + worlds.NIGHTLY,
+        "specs/nlp/after.yaml": spec + "after: [filings]\n",
+    }
+    workspaces.write(root, files)
+    done = run(root, "specs/nlp/after.yaml")
+    assert done.code == 0, done.out + done.err
+    assert "run after-local000" in done.out
 
 
 @pytest.mark.parametrize("command", ["[python, train.py]", '[bash, -c, "exec python train.p?"]'])

@@ -139,3 +139,13 @@ def test_retire_lists_dated_runs_beyond_the_kept_ones(root: Path, tmp_path: Path
 def test_wrong_flags_are_refused(jobs: Path) -> None:
     assert gangplan("repeat", "-C", jobs, "--at", "tomorrow").code == 2
     assert gangplan("repeat", "-C", jobs, "--format", "xml").code == 2
+
+
+def test_a_second_run_before_the_commit_raises_nothing(jobs: Path) -> None:
+    spec = jobs / "specs/nlp/filings.yaml"
+    for _ in range(2):
+        outcome = gangplan("repeat", "-C", jobs, "--at", "2026-01-11T04:05Z", "--write")
+        assert outcome.code == 0, outcome.err
+        assert spec.read_text() == f"{SPEC}run: 2\n"
+    assert outcome.out == "nlp/filings: run: 2 in its spec is not committed yet\n"
+    assert not outcome.err
