@@ -19,7 +19,7 @@ from gangplan.spec.convert import (
 )
 from gangplan.spec.flow import format_flow_list, format_flow_style
 from gangplan.spec.lookalikes import convert_to_latin
-from gangplan.spec.near import find_closest
+from gangplan.spec.near import find_closest, list_closest
 from gangplan.spec.phrases import (
     format_dotted_path,
     quote_spec_value,
@@ -86,7 +86,9 @@ def explain_unknown_spec_field(
     if inside := ABSENT_INSIDE.get((home, fold_name(word))):
         return _build_unknown_spec_field_problem(path, message, inside[0], follows=inside[1])
     absent = ABSENT_FIELDS.get(fold_name(word), "") if is_job else ""
-    near = find_closest(convert_to_latin(word), known)
+    close = list_closest(convert_to_latin(word), known)
+    fitting = (one for one in close if not wrong(one, convert_value(word, one, given)))
+    near = next(fitting, next(iter(close), ""))  # of two that are equally close, the one that takes the value
     if absent and not (is_one_slip(word.lower(), near) and not wrong(near, convert_value(word, near, given))):
         near = ""
     # A word that means no field is none of a block's either, such as the version of a compose file.

@@ -18,10 +18,15 @@ def find_closest(word: str, known: Iterable[str]) -> str:
     only known word that begins with the word, or that the word begins with. Case is ignored. A word that is
     itself known has no close word.
     """
+    return next(iter(list_closest(word, known)), "")
+
+
+def list_closest(word: str, known: Iterable[str]) -> list[str]:
+    """Return the known words that are equally close and close enough to be meant; see `find_closest`."""
     small = word.lower()
     names = sorted(set(known))
     if word in names:
-        return ""
+        return []
     allowed = 0 if len(small) <= 2 else 1 if len(small) <= 4 else 2 if len(small) <= 8 else 3
     names = [
         name
@@ -30,14 +35,14 @@ def find_closest(word: str, known: Iterable[str]) -> str:
     ]
     ranked = sorted((compute_spelling_distance(small, name.lower(), allowed), name) for name in names)
     if ranked and ranked[0][0] <= min(allowed, max(len(ranked[0][1]) // 2, 1)):
-        return ranked[0][1]
+        return [name for distance, name in ranked if distance == ranked[0][0]]
     begun = [
         name
         for name in names
         if (len(small) >= 4 and name.lower().startswith(small))
         or (len(name) >= 5 and small.startswith(name.lower()))
     ]
-    return begun[0] if len(begun) == 1 else ""
+    return begun if len(begun) == 1 else []
 
 
 def compute_spelling_distance(one: str, other: str, most: int) -> int:

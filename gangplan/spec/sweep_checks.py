@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 from gangplan.findings import FieldPath, Finding
 from gangplan.rules.core import SPEC_FILE_NAME
-from gangplan.rules.model import Rule
+from gangplan.rules.model import NOTE, Rule, Severity
 from gangplan.rules.sweeps import (
     PARAMETER_TWICE,
     PARAMETER_UNKNOWN,
@@ -17,7 +18,13 @@ from gangplan.rules.sweeps import (
 )
 from gangplan.source import Document
 from gangplan.spec.near import suggest_nearest
-from gangplan.spec.placeholders import PARAMETER_PREFIX, TRIAL_NAME, find_template_placeholders
+from gangplan.spec.placeholders import (
+    PARAMETER_PREFIX,
+    TRIAL_NAME,
+    explain_miswritten_placeholder,
+    find_miswritten_placeholders,
+    find_template_placeholders,
+)
 from gangplan.spec.sweep import MAX_TRIALS, Range, Sweep
 from gangplan.spec.trials import (
     count_trials,
@@ -45,8 +52,15 @@ def check_sweep_spec(sweep: Sweep, document: Document, name: str) -> list[Findin
     """Return all findings about a sweep."""
     found: list[Finding] = []
 
-    def report(rule: Rule, path: FieldPath, message: str, help: str, key: bool = False) -> None:
-        found.append(Finding(rule, document.where(path, key=key), message, help))
+    def report(
+        rule: Rule,
+        path: FieldPath,
+        message: str,
+        help: str,
+        key: bool = False,
+        level: Severity | None = None,
+    ) -> None:
+        found.append(Finding(rule, document.where(path, key=key), message, help, level=level))
 
     for field in document.value["template"]:
         if field in NOT_IN_SWEEP_TEMPLATE:
@@ -151,6 +165,14 @@ def _check_sweep_placeholders(document: Document, names: dict[str, FieldPath], f
             continue
         message, help = _explain_unknown_sweep_placeholder(one.name, names)
         found.append(Finding(PARAMETER_UNKNOWN, where, message, help))
+    for written, one in find_miswritten_placeholders(document.value["template"]):
+        name = one.name.removeprefix(PARAMETER_PREFIX)
+        if name in names or name == TRIAL_NAME:
+            used.add(name)
+            where = document.inside(("template", *one.path), one.offset)
+            found.append(
+                Finding(PARAMETER_UNKNOWN, where, *explain_miswritten_placeholder(written, one.name))
+            )
     for name in names:
         if name not in used:
             message = f"nothing in the template uses parameter '{name}'"
@@ -186,6 +208,7 @@ def _check_sweep_trial_lists(sweep: Sweep, document: Document, name: str, report
         if first != index:
             report(PARAMETER_TWICE, at, f"trial {index + 1} is the same as trial {first + 1}", "Remove one.")
     names = [format_trial_name(one) for one in list_sweep_trial_settings(sweep, document)]
+    _check_number_of_samples(sweep, report)
     known = set(names)
     if len(known) != len(names):  # happens once in a million times with ten thousand trials
         help = "Add a parameter with one value that the template uses: all names follow from it, too."
@@ -196,6 +219,18 @@ def _check_sweep_trial_lists(sweep: Sweep, document: Document, name: str, report
         for index, one in _find_unknown_trials(found, known):
             help = f"{suggest_nearest(one, known)} gangplan plan lists the trials."
             report(TRIAL_UNKNOWN, (field, index), f"the sweep has no trial '{one}'", help)
+
+
+def _check_number_of_samples(sweep: Sweep, report: ReportProblem) -> None:
+    """Report more samples than there are settings to draw: equal ones are one trial."""
+    drawn = sweep.parameters.random
+    if drawn is None or any(isinstance(of, Range) for of in drawn.of.values()):
+        return
+    most = prod(len(of) for of in drawn.of.values())
+    if drawn.samples > most:
+        message = f"{drawn.samples} samples are drawn of {most} settings, and equal ones are one trial"
+        help = "Write grid: with the same values for all of them, or fewer samples."
+        report(PARAMETER_VALUES, ("parameters", "random", "samples"), message, help, level=NOTE)
 
 
 def _find_unknown_trials(names: Sequence[str], known: set[str]) -> Iterator[tuple[int, str]]:

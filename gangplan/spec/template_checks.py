@@ -23,6 +23,8 @@ from gangplan.spec.near import find_closest, suggest_nearest
 from gangplan.spec.placeholders import (
     PARAMETER_PREFIX,
     compile_placeholder_template,
+    explain_miswritten_placeholder,
+    find_miswritten_placeholders,
     find_template_placeholders,
 )
 from gangplan.spec.template_arguments import (
@@ -169,6 +171,11 @@ def _check_job_template_placeholders(one: TemplateFile, chain: Sequence[Template
         yield Finding(
             TEMPLATE_PLACEHOLDER, where, *_explain_unknown_job_template_placeholder(found.name, list(names))
         )
+    for written, miss in find_miswritten_placeholders(one.document.value["job"]):
+        if miss.name.removeprefix(PARAMETER_PREFIX) in names:
+            used.add(miss.name)
+            where = one.document.inside(("job", *miss.path), miss.offset)
+            yield Finding(TEMPLATE_PLACEHOLDER, where, *explain_miswritten_placeholder(written, miss.name))
     for name in one.template.parameters:
         if PARAMETER_PREFIX + name not in used:
             message = f"nothing in the template uses parameter '{name}'"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangplan.rules.model import NOTE
 from gangplan.spec.sweep_files import (
     SweepFile,
     build_sweep_trial_jobs,
@@ -35,7 +36,7 @@ def read(root: Path, text: str) -> SweepFile:
 def values(root: Path, parameters: str, rest: str = REST) -> list[dict[str, str]]:
     """Return the settings of a sweep's trials, in order."""
     found = read(root, f"{HEAD}parameters: {parameters}\n{rest}")
-    assert not found.findings
+    assert not any(one.is_error for one in found.findings)
     return [dict(one.trial.values) for one in build_sweep_trial_jobs(found)]
 
 
@@ -103,6 +104,17 @@ def test_a_trial_knows_its_own_name(tmp_path: Path) -> None:
         ),
         ("${{ parameters.lr }}", "${{ lr }}", "10:37", "parameter-unknown", "'lr' names nothing"),
         ("${{ parameters.lr }}", "${{ parameters.lr", "10:37", "parameter-unknown", "never closed"),
+        *(
+            (
+                "${{ parameters.lr }}",
+                written,
+                "10:37",
+                "parameter-unknown",
+                f"'{written}' stays as it is",
+            )
+            for written in ("{{ parameters.lr }}", "${parameters.lr}", "{parameters.lr}", "$(parameters.lr)")
+        ),
+        ("${{ parameters.lr }}", "{{ lr }}", "5:5", "parameter-unused", "nothing in the template uses"),
         ("batch: [64, 128]", "batch: [64], seed: [1]", "6:18", "yaml-syntax", ""),
         ("[64, 128]", "[64, 64.0]", "6:17", "parameter-twice", "64.0 is the same value as 64"),
         (
@@ -310,3 +322,23 @@ def test_a_moved_job_is_a_sweep(root: Path) -> None:
     assert [block.split(":")[0] for block in blocks] == ["parameters", "template"]
     write(root, {FILE: "\n".join([f"{HEAD}maxConcurrent: 1", *blocks])})
     assert [one for one in gangplan("validate", "-C", root, FILE).findings if one.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("of", "samples", "is_noted"),
+    [
+        ("lr: [1e-4, 5e-4]", 3, True),
+        ("lr: [1e-4, 5e-4]", 2, False),
+        ("lr: {min: 1, max: 2}", 9, False),
+        ("lr: [1e-4, 5e-4], batch: [64, 128]", 5, True),
+        ("lr: [1e-4, 5e-4], batch: [64, 128]", 4, False),
+    ],
+)
+def test_more_samples_than_settings_are_noted(of: str, samples: int, is_noted: bool, tmp_path: Path) -> None:
+    text = f"{HEAD}parameters: {{random: {{samples: {samples}, seed: 1, of: {{{of}}}}}}}\n"
+    rest = (
+        REST.replace("parameters.lr }}", "parameters.lr }}${{ parameters.batch }}") if "batch" in of else REST
+    )
+    found = read(tmp_path, text + rest)
+    assert [one.severity for one in found.findings] == ([NOTE] if is_noted else [])
+    assert found.sweep is not None

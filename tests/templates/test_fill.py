@@ -45,6 +45,7 @@ CASES = [
     ("a default", SPEC, TEMPLATE.replace("image: openmpi", "image: ${{ parameters.image }}").replace("  rate:", "  image: {type: string, default: opemmpi}\n  rate:"), f"{WIDE}:6:34", "image-unknown"),
     # Templates themselves.
     ("placeholder", SPEC, TEMPLATE.replace("parameters.size", "parameters.sise"), f"{WIDE}:11:12", "template-placeholder"),
+    ("of other tools", SPEC, TEMPLATE.replace("${{ parameters.rate }}", "{{ parameters.rate }}"), f"{WIDE}:10:55", "template-placeholder"),
     ("never closed", SPEC, TEMPLATE.replace("${{ parameters.size }}", "${{ parameters.size"), f"{WIDE}:11:12", "template-placeholder"),
     ("own field", SPEC, TEMPLATE.replace("job:\n", "job:\n  state: stopped\n"), f"{WIDE}:9:3", "template-unusable"),
     ("name and file", SPEC, TEMPLATE.replace("kind: JobTemplate\n", "kind: JobTemplate\nname: broad\n"), f"{WIDE}:3:7", "template-unusable"),
@@ -167,6 +168,19 @@ def test_templates_are_listed_and_explained(tmp_path: Path) -> None:
     ):
         assert words in page
     assert "Did you mean 'wide'?" in gangplan("explain", "template", "wild", "-C", root).err
+
+
+def test_numbers_are_shown_as_the_template_has_them(tmp_path: Path) -> None:
+    """A variable of 0.0001 is another run than one of 1e-4."""
+    text = TEMPLATE.replace(
+        "{type: number, ", "{type: number, default: 1e-4, min: 1e-6, enum: [1e-4, 0.10], "
+    )
+    root = workspace(tmp_path, template=text.replace("env: {", "env: {RATE: 1e-4, LIMIT: 0.10, "))
+    assert "rate=1e-4," in gangplan("list", "templates", "-C", root).out
+    page = gangplan("explain", "template", "wide", "-C", root).out
+    assert "rate    number, one of 1e-4, 0.10, from 1e-6, default 1e-4." in page
+    assert "--lr=1e-4" in page
+    assert "env: {RATE: 1e-4, LIMIT: 0.10, OMP_NUM_THREADS: 4," in page
 
 
 def test_a_template_file_among_specs_is_refused(tmp_path: Path) -> None:
