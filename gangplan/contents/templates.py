@@ -12,6 +12,7 @@ from gangplan.contents.files import (
     list_workspace_yaml_files,
     read_contents,
 )
+from gangplan.source import Document, load_document
 from gangplan.spec.listing import is_template
 from gangplan.spec.root import JOB_TEMPLATES, SPECS
 
@@ -29,13 +30,14 @@ def list_workspace_job_template_rows(files: WorkspaceFiles) -> Iterator[dict[str
         if body.get("kind") != "JobTemplate":
             continue
         own = get_named_blocks(body, "parameters")
+        document, _ = load_document(read_contents(f"{files.root}/{file}"), file)
         yield {
             "template": str(
                 body.get("name") or file.rpartition("/")[2].removesuffix(".yaml").partition("@")[0]
             ),
             "version": body.get("version", 1),
             "team": team or None,
-            "parameters": [_format_template_parameter(name, one) for name, one in own.items()],
+            "parameters": [_format_template_parameter(name, one, document) for name, one in own.items()],
             "extends": body.get("extends"),
             "image": get_block(body, "job").get("image"),
             "description": body.get("description"),
@@ -43,5 +45,9 @@ def list_workspace_job_template_rows(files: WorkspaceFiles) -> Iterator[dict[str
         }
 
 
-def _format_template_parameter(name: str, one: dict[str, Any]) -> str:
-    return f"{name}={one['default']}" if "default" in one else name
+def _format_template_parameter(name: str, one: dict[str, Any], document: Document | None) -> str:
+    """Return the name with its default as the file has it: 1e-4 stays 1e-4."""
+    if "default" not in one:
+        return name
+    text = document.text(("parameters", name, "default")) if document is not None else None
+    return f"{name}={one['default'] if text is None else text}"

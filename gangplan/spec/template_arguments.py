@@ -152,17 +152,29 @@ def _has_job_template_parameter_type(type: str, value: Any) -> bool:
     )
 
 
-def describe_job_template_parameter(parameter: TemplateParameter) -> str:
-    """Return what a parameter accepts, in words: `integer, from 2 to 100, default 4`."""
+def describe_job_template_parameter(parameter: TemplateParameter, name: str, document: Document) -> str:
+    """Return what a parameter accepts, in words: `integer, from 2 to 100, default 4`.
+
+    Numbers are as the template has them: 1e-4 stays 1e-4.
+    """
+    at: FieldPath = ("parameters", name)
+
+    def text(field: str, value: Any) -> str:
+        return as_given(parameter, document, (*at, field), value).text
+
     words: str = parameter.type
     if parameter.enum:
-        words += f", one of {', '.join(map(str, parameter.enum))}"
+        allowed = (
+            as_given(parameter, document, (*at, "enum", index), one).text
+            for index, one in enumerate(parameter.enum)
+        )
+        words += f", one of {', '.join(allowed)}"
     if parameter.min is not None:
-        words += f", from {parameter.min}"
+        words += f", from {text('min', parameter.min)}"
     if parameter.max is not None:
-        words += f" to {parameter.max}" if parameter.min is not None else f", up to {parameter.max}"
+        words += f"{' to' if parameter.min is not None else ', up to'} {text('max', parameter.max)}"
     return (
-        f"{words}, default {_format_parameter_value(parameter.default)}"
+        f"{words}, default {text('default', parameter.default)}"
         if parameter.default is not None
         else f"{words}, required"
     )
