@@ -15,6 +15,7 @@ from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, ObjectKey, describe_total_run_hours
 
 SWEEP_NAME_LABEL = "gangplan.dev/sweep"
+SWEEP_ENDING_HELP = "Put the sweep back with state: stopped, and remove it in a later change."
 # What happens to several runs of a sweep: {n} is their number, {such} one of them, {hours} what all take at
 # most.
 _WORDS: dict[Rule, str] = {
@@ -90,7 +91,7 @@ def _merge_trial_problems(sweep: str, changes: list[RunChange], new: Bodies, is_
 def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:
     """Return how to end trials that left Git, with their sweep or without it."""
     if not is_there:
-        return "Put the sweep back with state: stopped, and remove it in a later change."
+        return SWEEP_ENDING_HELP
     trials = [one.key[2].split("-")[-2] for one in changes]
     names = ", ".join(trials)
     return (

@@ -27,6 +27,7 @@ from gangplan.validate.enforcement import compare_policies_between_commits
 from gangplan.validate.problems import Problem, format_path
 from gangplan.validate.run_hours import ObjectKey
 from gangplan.validate.runs import compare_run_states_between_commits, is_applied, is_record_object, meta_of
+from gangplan.validate.sweep_runs import SWEEP_ENDING_HELP, read_sweep_label
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
@@ -194,11 +195,14 @@ def _check_removed_queues(
             shown = ", ".join(runs[:3]) + (f" and {len(runs) - 3} more" if len(runs) > 3 else "")
             message = f"{key[0]} {body['metadata']['name']} is removed while runs use it ({shown}): "
             message += _describe_queue_loss(key, new)
-            help = (
-                "Write state: stopped in their specs."
-                if _is_drained(body)
-                else _describe_queue_draining(key, old)
-            )
+            if _is_drained(body):
+                help = "Write state: stopped in their specs."
+            elif key[0] != "ResourceFlavor" and all(
+                read_sweep_label(old[run]) for run, queues in users.items() if key in queues
+            ):  # the queue of a sweep, which leaves with it
+                help = SWEEP_ENDING_HELP
+            else:
+                help = _describe_queue_draining(key, old)
             yield TransitionStep(key, Problem((), message, help, QUEUE_REMOVED))
 
 

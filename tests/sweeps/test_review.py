@@ -102,3 +102,18 @@ def test_a_job_after_a_sweep_waits_for_fewer_trials(tmp_path: Path) -> None:
     assert row(lines, "nlp/best").startswith("waits nlp/best lab best-")
     lines = change(root, SWEEP + "# the same\n")
     assert not [line for line in lines if "nlp/best" in line]
+
+
+def test_the_queues_of_a_removed_sweep_end_as_its_runs_do(committed: Path) -> None:
+    (committed / FILE).unlink()
+    render(committed)
+    outcome = gangplan("validate", "--base", "HEAD", "-C", committed)
+    found = {one.help for one in outcome.findings if one.rule in ("queue-removed", "run-removed")}
+    assert found == {"Put the sweep back with state: stopped, and remove it in a later change."}
+    write(committed, {FILE: SWEEP + "state: stopped\n"})
+    render(committed)
+    commit(committed)
+    (committed / FILE).unlink()
+    render(committed)
+    outcome = gangplan("validate", "--base", "HEAD", "-C", committed)
+    assert not [one for one in outcome.findings if one.rule in ("queue-removed", "run-removed")], outcome.err
