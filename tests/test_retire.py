@@ -208,7 +208,9 @@ def test_a_finished_run_is_stopped_and_then_removed(committed: Path) -> None:
     assert plan(committed, "--finished", ended) == []
     synced = statuses(committed, {name: ""}, records=(name,))
     assert plan(committed, "--finished", synced) == [("remove", name)]
-    retire(committed, "--finished", synced, "--write")
+    assert f"--write deletes {SPEC}" in retire(committed, "--finished", synced).err
+    outcome = retire(committed, "--finished", synced, "--write")
+    assert f"0 runs to end, 1 record to remove: {SPEC} deleted." in outcome.err
     assert not (committed / SPEC).exists()
 
 

@@ -13,7 +13,7 @@ from gangplan.generators.after import render_wait_script
 from gangplan.generators.common import LABEL_PREFIX, escape_kubelet_variable_references, generate_run_labels
 from gangplan.gitops.steps import Chain, PipelineStep, sort_pipeline_steps
 from gangplan.pipeline.render import preview_render
-from gangplan.pipeline.request import Request
+from gangplan.pipeline.request import Request, Result
 from gangplan.pipeline.worker import PlannedRun
 from gangplan.source import MAX_DOCUMENT_BYTES, load_all_documents
 from gangplan.workspace import Workspace
@@ -37,11 +37,7 @@ def run_pipeline_engine_command(
     chains = build_chains_for_pipeline_command(result.workspace, result.runs, engine)
     if not chains:
         message = f"no job comes after another on a cluster whose pipelines.engine is {engine}"
-        is_offered = any(one.spec.pipelines for one in result.workspace.clusters.values())
-        offer = (
-            "" if is_offered else f"State pipelines: {{engine: {engine}}} in the cluster's file, and write"
-        )
-        raise UserError(message, f"{offer or 'Write'} after: [JOB] into a spec (docs/pipelines.md).")
+        raise UserError(message, _suggest_pipeline_engine(result, engine))
     line = f"# Made by `gangplan pipeline {engine}`; see docs/pipelines.md.\n"
     files = {f"{one.cluster}-{one.team}.yaml": line + write(one) for one in chains}
     outcome = write_or_print_files(files, output, is_check, bool(request.clusters))
@@ -50,6 +46,19 @@ def run_pipeline_engine_command(
     found = _check_double_retries_for_pipeline_command(Path(str(output)), result.runs)
     print_findings_to_stderr(found)
     return max(outcome, choose_exit_code(found))
+
+
+def _suggest_pipeline_engine(result: Result, engine: str) -> str:
+    """Return what is missing: a job that comes after another, the engine in the cluster's file, or both."""
+    homes = sorted({run.cluster for run in result.runs if run.unit.job.after is not None})
+    has_engine = any(
+        one.spec.pipelines is not None and one.spec.pipelines.engine == engine
+        for one in result.workspace.clusters.values()
+    )
+    file = f"overlays/{homes[0] if homes else 'CLUSTER'}/cluster.yaml"
+    missing = [] if has_engine and not homes else [f"pipelines: {{engine: {engine}}} into {file}"]
+    missing += [] if homes else ["after: [JOB] into a spec"]
+    return f"Write {', and '.join(missing)} (docs/pipelines.md)."
 
 
 def _check_double_retries_for_pipeline_command(folder: Path, runs: Sequence[PlannedRun]) -> list[Finding]:

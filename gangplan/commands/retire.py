@@ -196,7 +196,13 @@ def _describe_retire_outcome(found: Retirements, is_written: bool) -> str:
     if not found.changes:
         return "no run is over, as far as it was asked; nothing to do\n"
     done = f"{format_plural(records, 'run')} to end, {format_plural(removed, 'record')} to remove"
+    deleted_specs = sorted(one.source for one in found.changes.values() if one.is_removed)
+    written = len(found.changes) - len(deleted_specs)
     if not is_written:
-        return f"{done}; --write changes {format_plural(len(found.changes), 'spec')}\n"
+        parts = [f"changes {format_plural(written, 'spec')}"] if written else []
+        parts += [f"deletes {', '.join(deleted_specs)}"] if deleted_specs else []
+        return f"{done}; --write {' and '.join(parts)}\n"
     after = "; once that is merged and synced, gangplan retire removes the records" if records else ""
-    return f"{done}: {format_plural(len(found.changes), 'spec')} written. Run gangplan render and commit{after}\n"
+    parts = [f"{format_plural(written, 'spec')} written"] if written else []
+    parts += [f"{', '.join(deleted_specs)} deleted"] if deleted_specs else []
+    return f"{done}: {', '.join(parts)}. Run gangplan render and commit{after}\n"

@@ -47,9 +47,11 @@ def check_requested_mounts(
         name = mount.name
         if mount.path in seen:
             message = f"'{name}' is mounted at {mount.path}, which is used by '{seen[mount.path]}'"
-            context.report(
-                MOUNT_COLLISION, locate_mount_in_spec(context, mount), message, "Choose another folder."
-            )
+            help = "Choose another folder."
+            if seen[mount.path] == name:
+                message = f"'{name}' is mounted at {mount.path} by data and by checkpoint"
+                help = "Remove it from data: checkpoint mounts it."
+            context.report(MOUNT_COLLISION, locate_mount_in_spec(context, mount), message, help)
         elif reason := _explain_reserved_mount_path(mount.path, image):
             message = f"'{name}' is mounted at {mount.path}, which the run itself uses: {reason}"
             context.report(

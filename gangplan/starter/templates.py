@@ -52,7 +52,7 @@ def render_new_template_text(job: bytes, file: str, parameters: Mapping[str, str
         raise UserError(f"{file} cannot be read", f"gangplan validate {file} says why.")
     fields = document.value
     if fields.get("kind") != "TrainingJob" or "template" in fields:
-        why = "is made from a template" if "template" in fields else "is not a job"
+        why = "is made from a template" if fields.get("kind") == "TrainingJob" else "is not a job"
         raise UserError(f"{file} {why}", "Name the spec of a job that is written out.")
     of_field = {
         name for name in parameters if _is_new_template_parameter_a_field(name, parameters[name], document)

@@ -200,6 +200,14 @@ def test_without_jobs_for_the_engine_nothing_is_written(root: Path) -> None:
     outcome = gangplan("pipeline", "tekton", "-C", root)
     assert outcome.code == 2
     assert "pipelines.engine is tekton" in outcome.err
+    assert "Write pipelines: {engine: tekton} into overlays/lab/cluster.yaml" in outcome.err
+    assert "after:" not in outcome.err, "a job comes after another"
+    write(root, {"overlays/lab/cluster.yaml": worlds.CLUSTER + "pipelines: {engine: kfp}\n"})
+    outcome = gangplan("pipeline", "tekton", "-C", root)
+    assert "Write pipelines: {engine: tekton} into overlays/lab/cluster.yaml" in outcome.err
+    write(root, {"overlays/lab/cluster.yaml": TEKTON, "specs/nlp/filings.yaml": SPEC})
+    outcome = gangplan("pipeline", "tekton", "-C", root)
+    assert "help: Write after: [JOB] into a spec" in outcome.err
 
 
 def test_pods_of_steps_get_the_token_that_the_account_does_not_mount(root: Path) -> None:

@@ -12,6 +12,7 @@ from gangplan.pipeline.request import Request
 from gangplan.starter.sweeps import list_blocks_of_job_to_copy
 from gangplan.starter.templates import render_job_of_new_template, render_new_template_text
 from tests.schedules import worlds
+from tests.sweeps.files import SWEEP
 from tests.workspaces import gangplan, stock, write
 
 ROOT = Path(__file__).parents[2]
@@ -160,6 +161,9 @@ def test_what_is_not_a_plain_job_is_refused(root: Path) -> None:
     of_template = gangplan("new", "template", "other", "--from", "specs/nlp/made.yaml", "-C", root)
     assert (of_template.code, "is made from a template" in of_template.err) == (2, True)
     assert gangplan("new", "template", "other", "--from", "specs/nlp/team.yaml", "-C", root).code == 2
+    write(root, {"specs/nlp/rates.yaml": SWEEP})
+    of_sweep = gangplan("new", "template", "other", "--from", "specs/nlp/rates.yaml", "-C", root)
+    assert (of_sweep.code, "rates.yaml is not a job" in of_sweep.err) == (2, True)
     again = gangplan(*NEW, "--all-teams", "-C", root)
     assert (again.code, "jobtemplates/filer.yaml exists" in again.err) == (2, True)
 
