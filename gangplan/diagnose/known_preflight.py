@@ -79,7 +79,7 @@ CAUSES = (
         "mpirun ended before the preflight said anything: its program or mpi4py is missing in the image, or MPI failed.",
         (
             "Look at the lines above: a missing program, a missing module or an error of MPI.",
-            "Build the image with images/preflight, and correct preflight in images/catalog.yaml.",
+            "Build the image with images/preflight of gangplan's repository, and correct preflight in images/catalog.yaml.",
         ),
         ("preflight-missing",),
     ),

@@ -30,7 +30,7 @@ def resolve_preflight(context: JobResolution, name: str, image: Image, framework
             PREFLIGHT_MISSING,
             where,
             f"image '{name}' has no preflight program",
-            f"{instead} images/preflight to the image and preflight: PATH to its entry in images/catalog.yaml.",
+            f"{instead} images/preflight of gangplan's repository to the image, and preflight: PATH to its entry in images/catalog.yaml.",
         )
         return ""
     return image.preflight

@@ -12,7 +12,7 @@ PREFLIGHT_MISSING = Rule(
         "The preflight runs in the run's own image, under its own mpirun: only that shows what the training will meet. "
         "The catalog says where in the image its program is."
     ),
-    fix="Build the image with images/preflight, write preflight: PATH into its entry in images/catalog.yaml, or remove preflight.",
+    fix="Build the image with images/preflight of gangplan's repository, write preflight: PATH into its entry in images/catalog.yaml, or remove preflight.",
 )
 
 PREFLIGHT_LAUNCHER = Rule(
