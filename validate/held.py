@@ -178,7 +178,8 @@ def _describe_removed_run_template(
     """Yield what becomes of a template that is no longer in Git, when its job has no other template."""
     run = new.get(key)
     if one.starts:
-        words = f"schedule {one.job} is removed: it creates no more runs, and those that it created stay"
+        then = f"Git has run {heir[2]} instead" if heir is not None else "it creates no more runs"
+        words = f"schedule {one.job} is removed: {then}, and those that it created stay"
         help = "gangplan status shows which are not over; to end one, delete it with kubectl."
         yield one.place, Problem((), words, help, RUN_SCHEDULED)
     elif run is None and heir is not None:

@@ -32,7 +32,8 @@ def format_schedule_with_next_starts(job: Job, since: int | None) -> str:
     one = job.schedule
     by = "a CronJob" if job.is_dated else "commits"
     text = f"{one.cron} in {one.time_zone}, by {by}, never two at a time;"
-    text += f" up to {format_duration(one.starting_deadline_s)} late; keeps {one.keep} that are over"
+    kept = f"keeps {one.keep} that are over" if job.is_dated else "runs stay until they are retired"
+    text += f" up to {format_duration(one.starting_deadline_s)} late; {kept}"
     if one.follows:
         text += f"; each after the run of {' and '.join(one.follows)} of the same start"
     shown = format_next_schedule_starts(job, since)

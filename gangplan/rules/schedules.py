@@ -110,5 +110,5 @@ RUN_SCHEDULED = Rule(
         "A sync starts no runs of a schedule: the next start creates a run from the template of that time, "
         "and runs already created go on, whatever happens to the schedule."
     ),
-    fix="Nothing needs to be done; gangplan plan SPEC shows the schedule.",
+    fix="Nothing needs to be done; in a terminal, gangplan plan shows the next starts.",
 )

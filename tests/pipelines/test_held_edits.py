@@ -47,7 +47,7 @@ EDITS: dict[str, tuple[str | None, str | None, dict[str, str]]] = {
     "dated-no-more": (
         NIGHTLY,
         SPEC + "timeout: 20h\n",
-        {S: "is removed", B: "it trains when this is synced"},
+        {S: f"is removed: Git has run dated-no-more{RUN} instead", B: "it trains when this is synced"},
     ),
     "dated-from-now": (
         SPEC + "timeout: 20h\n",

@@ -141,6 +141,11 @@ def test_wrong_flags_are_refused(jobs: Path) -> None:
     assert gangplan("repeat", "-C", jobs, "--format", "xml").code == 2
 
 
+def test_the_plan_says_that_runs_stay_until_they_are_retired(jobs: Path) -> None:
+    out = gangplan("plan", "specs/nlp/filings.yaml", "-C", jobs).out
+    assert "by commits, never two at a time; up to 2h late; runs stay until they are retired" in out
+
+
 def test_a_second_run_before_the_commit_raises_nothing(jobs: Path) -> None:
     spec = jobs / "specs/nlp/filings.yaml"
     for _ in range(2):
