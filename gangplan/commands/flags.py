@@ -175,7 +175,7 @@ ContextFlag = Annotated[
     str | None,
     typer.Option(
         "--context",
-        help="Context of the kubeconfig (default: what cluster.yaml says, else the cluster's name).",
+        help="Context of the kubeconfig (default: what cluster.yaml says, else the cluster's name, else the only one).",
         metavar="NAME",
     ),
 ]

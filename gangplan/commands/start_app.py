@@ -59,7 +59,7 @@ Context = Annotated[
     str | None,
     typer.Option(
         "--context",
-        help="With --from-cluster: context of the kubeconfig (default: the cluster's name).",
+        help="With --from-cluster: context of the kubeconfig (default: the cluster's name, else the only one).",
         metavar="NAME",
     ),
 ]

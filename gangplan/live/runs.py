@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from gangplan.errors import ToolError
 from gangplan.live.access import Access, ApiRefusedError
 from gangplan.live.reasons import explain_failed_live_pods, explain_unready_live_pods
 from gangplan.live.rendered import RunInGit
@@ -125,11 +126,18 @@ def _list_cluster_runs(
 ) -> Iterator[RunRow]:
     """Yield the runs of a cluster in a namespace, or everywhere."""
     prefix = f"/namespaces/{namespace}" if namespace else ""
+    paths = {one: f"/apis/{one.api_version}{prefix}/{one.plural}" for one in made}
     bodies = [
         {**body, "kind": one.kind}
-        for one in made
-        for body in access.items(f"/apis/{one.api_version}{prefix}/{one.plural}", {"labelSelector": RUN})
+        for one, path in paths.items()
+        for body in access.items(path, {"labelSelector": RUN})
     ]
+    if not bodies and all(access.find(path, {"limit": "1"}) is None for path in paths.values()):
+        kinds = " or ".join(one.resource for one in made)
+        raise ToolError(
+            f"the API server of context '{access.context}' serves no {kinds}, so it has no runs",
+            f"Install {made[0].controller} there, or choose another context with --context.",
+        )
     workloads = access.items(f"/apis/{kueue}{prefix}/workloads") if kueue and bodies else []
     by_run = {
         (one["metadata"]["namespace"], owner["name"]): one

@@ -193,6 +193,14 @@ def test_a_forbidden_list_names_the_right_and_the_role(root: Path, server: Serve
     assert '"pods"' in outcome.err, "the role has all that the command needs"
 
 
+def test_a_server_without_trainer_has_no_runs_that_are_missing(root: Path, server: Server) -> None:
+    server.answers[JOBS] = refusal(404, "NotFound", "the server could not find the requested resource")
+    outcome = ask(root, server, "status", "--team", "nlp")
+    assert outcome.code == Exit.ENVIRONMENT
+    assert "context 'lab' serves no trainjobs.trainer.kubeflow.org, so it has no runs" in outcome.err
+    assert "Install Trainer there, or choose another context with --context." in outcome.err
+
+
 def test_invalid_flags_are_refused(root: Path, server: Server) -> None:
     assert ask(root, server, "status", "--team", "nlq").code == Exit.INPUT
     assert ask(root, server, "status", "--cluster", "labb").code == Exit.INPUT
