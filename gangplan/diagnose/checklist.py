@@ -48,7 +48,9 @@ def answer_checklist(verdict: RunDiagnosis) -> tuple[Check, ...]:
     checks = []
     for question, causes in _QUESTIONS.items():
         named = tuple(one for one in found if one in causes.split())
-        is_seen = bool(verdict.logs) or (verdict.has_pods and question == "pods started")
+        is_seen = not all(one.is_described for one in verdict.logs)
+        if question == "pods started":
+            is_seen = bool(verdict.logs) or verdict.has_pods
         checks.append(Check(question, TROUBLE if named else NO_SIGN if is_seen else NOT_KNOWN, named))
     return tuple(checks)
 

@@ -99,13 +99,17 @@ class SavedObject:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log: its number of lines, what was seen, its last lines, and the part of the run that wrote it."""
+    """A log: its number of lines, what was seen, its last lines, and the part of the run that wrote it.
+
+    `is_described`: it is what `kubectl describe` prints of objects, in which no program says anything.
+    """
 
     file: str
     lines: int
     sightings: tuple[Sighting, ...]
     last: tuple[str, ...]
     who: RunPart = RunPart()
+    is_described: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ MOST_FILES = 20_000
 _HEAD = 4096
 # The beginning of a YAML line that kubectl writes.
 _YAML = re.compile(rb"^(?:---\s*$|apiVersion:|kind:|items:)", re.MULTILINE)
+# The first lines of `kubectl describe`.
+_DESCRIBED = re.compile(rb"\s*Name: {3,}\S+\s*\n(?:Namespace|Labels|Priority): ")
 # Byte order marks, and what they stand for: Windows PowerShell's `>` writes UTF-16.
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 # What kubectl prints instead of objects or a log (kubectl v1.34).
@@ -93,9 +95,10 @@ def _read_evidence_file(
             )
         if not _is_file_of_saved_objects(file, head):
             log = scan_log_for_signs(file, rest, signs, _parse_run_part_from_log_name(file))
-            if log is not None:
-                _refuse_answer_without_evidence(log)
-            return log
+            if log is None:
+                return None
+            _refuse_answer_without_evidence(log)
+            return replace(log, is_described=_DESCRIBED.match(head) is not None)
         return _parse_saved_objects(file, _read_evidence_bytes(file, rest))
 
 

@@ -14,6 +14,7 @@ from gangplan.diagnose.signs import Sign
 _IMAGE = r"(?i)pull|image|resolve reference|unpack"
 
 CLUSTER_SIGNS = (
+    Sign("deactivated", "The workload is deactivated"),  # Kueue v0.15 to v0.19, pkg/controller/core
     # Pulling images.
     Sign("image-architecture", "no match for platform in manifest"),
     Sign("image-architecture", "no matching manifest for"),

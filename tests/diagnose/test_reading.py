@@ -433,6 +433,27 @@ def test_pods_that_were_not_seen_are_not_known_to_have_started(name: str, tmp_pa
     assert run["checks"][0]["answer"] == answer
 
 
+DESCRIBED = """\
+Name:         trainjob-train-1a2b3c4d-12345
+Namespace:    nlp
+Kind:         Workload
+Status:
+  Conditions:
+    Message:  {}
+    Type:     Evicted
+"""
+
+
+def test_a_description_of_objects_says_nothing_of_a_program(tmp_path: Path) -> None:
+    file = tmp_path / "run.txt"
+    file.write_text(
+        DESCRIBED.format("The workload is deactivated due to exceeding the maximum number of retries")
+    )
+    (run,) = json.loads(gangplan("diagnose", file, "--format", "json").out)["runs"]
+    assert [one["id"] for one in run["causes"]] == ["deactivated"]
+    assert [one["answer"] for one in run["checks"]] == ["trouble", *["not known"] * 3]
+
+
 @pytest.mark.parametrize(
     "text",
     [
