@@ -203,7 +203,8 @@ def _find_first_command_word_problems(
         )
     for index in _list_program_indexes(job):
         word = words[index]
-        runner = _FILES.get(word.rpartition(".")[2]) if "/" not in word else None
+        name, dot, end = word.rpartition(".")
+        runner = _FILES.get(end) if name and dot and "/" not in word else None
         if split := split_command_word(word):
             right = (*words[:index], *split, *words[index + 1 :])
             message = f"'{_shorten_word(word)}' is one word with spaces: the system would look for a file of that name"
