@@ -5,8 +5,12 @@ from __future__ import annotations
 from gangplan.imports.draft import ImportTarget, SpecDraft
 from gangplan.imports.pools import has_slices_of_imported_worker, is_pool_for_imported_worker
 from gangplan.imports.workload import Hint, SourceJob
+from gangplan.model.amounts import format_for_spec
 from gangplan.model.frameworks import MPI_FRAMEWORKS
+from gangplan.model.quantity import Quantity
+from gangplan.resolve.shares import compute_fraction_of_pool_amount, compute_free_per_node
 from gangplan.spec.machines import INSTANCES, find_gpu_model
+from gangplan.spec.nodes import NodePool
 
 _QUEUE = "the team's queue and quota take the place of partitions, accounts and compute targets"
 _LONGEST_GRACE_S, _SHORTEST_GRACE_S = 3600, 30
@@ -34,9 +38,9 @@ def map_hints_about_machines(draft: SpecDraft) -> None:
 
 
 def map_import_hints(draft: SpecDraft) -> None:
-    """Map pools and grace periods; then claims."""
+    """Map pools, grace periods and what is the whole of a node; then claims."""
     for hint in draft.work.hints:
-        if hint.kind in ("pool", "grace"):
+        if hint.kind in ("pool", "grace", "node"):
             _HANDLERS[hint.kind](draft, hint)
     for name, (entry, node) in draft.work.new_claims.items():
         if name not in draft.home.of_team.claims:
@@ -150,10 +154,53 @@ def _map_capacity_hint(draft: SpecDraft, hint: Hint) -> None:
     draft.ask(hint.node, message, f"Add such a pool, and write placement: {{capacity: {hint.text}}}.")
 
 
+def _map_whole_node_hint(draft: SpecDraft, hint: Hint) -> None:
+    """Map all cores or all memory of a node: as the nodes of the pools have, where these are alike."""
+    name, gpus = hint.text, draft.values.get("gpus", 0)
+    what = "cores" if name == "cpu" else "memory"
+    whole, shares = dict[str, Quantity](), dict[str, Quantity]()
+    for pool_name, pool in _find_pools_for_worker_alone(draft).items():
+        amount = whole[pool_name] = compute_free_per_node(pool)[name == "memory"]
+        count = pool.gpu.count if gpus and pool.gpu else 0
+        shares[pool_name] = compute_fraction_of_pool_amount(amount, gpus, count, name) if count else amount
+    if not whole:
+        message = f"the job has all {what} of its nodes, and no pool has nodes for its workers"
+        draft.ask(hint.node, message, f"Write {name}:, what each worker needs.")
+        draft.miss("resources", name, "that of a node", None, message)
+        return
+    least = min(shares, key=lambda one: shares[one].nano)
+    value = format_for_spec(name, shares[least])
+    draft.put(name, int(value) if value.isdigit() else value, hint.node)
+    amounts = {one: format_for_spec(name, amount) for one, amount in whole.items()}
+    if set(amounts.values()) == {value}:
+        return
+    shown = ", ".join(f"{amount} in {one}" for one, amount in amounts.items())
+    message = f"the job has all {what} of its nodes ({shown}), and a worker {value}"
+    message += ", the share of its GPUs" if gpus else ""
+    draft.wonder(hint.node, message, f"Write what each worker needs, {name}: {amounts[least]} for all of it.")
+    draft.miss("resources", name, shown, value, "the job has all of its nodes")
+
+
+def _find_pools_for_worker_alone(draft: SpecDraft) -> dict[str, NodePool]:
+    """Return the pools whose nodes a worker may have for itself: without GPUs unless it needs some."""
+    named, gpus = draft.values.get("placement", {}).get("nodePool"), draft.values.get("gpus", 0)
+    found = {
+        name: pool
+        for one in draft.home.clusters.values()
+        for name, pool in one.node_pools.items()
+        if named in (None, name)
+        and is_pool_for_imported_worker(draft, pool)
+        and (not gpus or has_slices_of_imported_worker(draft, pool))
+    }
+    plain = {name: pool for name, pool in found.items() if pool.gpu is None}
+    return found if gpus or not plain else plain
+
+
 _HANDLERS = {
     "capacity": _map_capacity_hint,
     "pool": _map_scheduler_partition_to_pool,
     "model": _map_gpu_model_hint,
     "machine": _map_machine_type_hint,
     "grace": _map_grace_period_hint,
+    "node": _map_whole_node_hint,
 }

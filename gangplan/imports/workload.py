@@ -58,7 +58,7 @@ class Hint:
     gangplan.imports.hints matches it with the clusters.
     """
 
-    kind: Literal["pool", "model", "machine", "capacity", "grace"]
+    kind: Literal["pool", "model", "machine", "capacity", "grace", "node"]
     text: str
     node: SourceNode
 

@@ -64,6 +64,7 @@ def test_a_training_of_torch_becomes_a_short_spec(tmp_path: Path) -> None:
         "workers": 2,
         "gpus": 8,
         "cpu": 96,
+        "memory": "1900Gi",
         "env": {"NCCL_DEBUG": "INFO"},
         "timeout": "2d",
         "extendedTimeout": True,
@@ -76,7 +77,7 @@ def test_a_training_of_torch_becomes_a_short_spec(tmp_path: Path) -> None:
 def test_every_line_has_its_reason(tmp_path: Path) -> None:
     found = entries(read(tmp_path, SLURM, image="pytorch"))
     assert found["--nodes"] == ("mapped", "workers")
-    assert found["--mem"][0] == "defaulted"
+    assert found["--mem"] == ("mapped", "memory")
     assert found["--output"] == ("dropped", "the log of a run is what its pods print (gangplan logs)")
     assert found["export MASTER_ADDR"][0] == "dropped"
     assert found["module"] == ("dropped", "the image brings its software")
@@ -161,7 +162,7 @@ def _amount(text: str) -> object:
         "-e",
         "e",
         "--open-mode=append",
-        "--exclusive",
+        "--exclusive=user",
         "--requeue",
         "--no-requeue",
         "--nodelist=n",

@@ -319,6 +319,7 @@ class ScriptJob:
         work.losses += [one for one in wanted.losses() if counts or one.area != "ranks"]
         work.hints += [Hint("pool", text, node) for text, node in wanted.pools]
         work.hints += [Hint("model", text, node) for text, node in wanted.models]
+        work.hints += [Hint("node", name, node) for name, node in wanted.parts_of_whole_nodes().items()]
         if grace := wanted.settings.get("grace"):
             work.hints.append(Hint("grace", str(grace.value), grace.node))
         for launch in self.launches.values():

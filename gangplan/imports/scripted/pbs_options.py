@@ -21,6 +21,7 @@ _QUEUE = "the team's queue and quota take the place of projects and queues"
 _LOG = "the log of a run is what its pods print (gangplan logs)"
 _MAIL = "alerts are the platform's (docs/observability.md)"
 _SHELL = "the run starts the program, not a login shell"
+_MACHINES = "it describes machines of the old cluster; pools and placement choose nodes"
 DROPPED = {
     **dict.fromkeys("AP", _QUEUE),
     **dict.fromkeys("oejkRK", _LOG),
@@ -37,6 +38,15 @@ _ASKED = {
 }
 # Resources of a node for the layout of its parts, or specific to a site.
 _LAYOUT = frozenset(["ompthreads", "place", "host", "vnode", "arch", "mpiprocs_per_socket", "aoe", "eoe", "hwt", "system", "filesystems", "cputype", "cput", "pvmem", "vmem", "pmem", "nice", "naccesspolicy", "gpu_mode", "ngpus_mode", "model", "bigmem", "os", "cluster", "interconnect", "switch", "chunk_type", "cpu_type", "preempt_targets", "scratch_shm", "centos", "spec"])  # fmt: skip
+
+# Memory outside of chunks is that of the whole job, or of each process (pbs_resources(7B), PBS 2022.1; Torque 6.1).
+_MEMORY = {
+    "mem": "memory_of_job",
+    "memory": "memory_of_job",
+    "pmem": "memory_per_task",
+    "vmem": "addresses_of_job",
+    "pvmem": "addresses_per_task",
+}
 
 
 def parse_pbs_options(
@@ -157,9 +167,9 @@ def _record_pbs_resource(name: str, value: str, wanted: WantedAllocation, node: 
             node.asked(f"'{value}' is not a time")
         else:
             wanted.setting("timeout", seconds, node)
+    elif name in _MEMORY:
+        _record_pbs_memory(_MEMORY[name], value, wanted, node)
     elif name in (
-        "mem",
-        "memory",
         "ncpus",
         "ngpus",
         "gpus",
@@ -173,12 +183,26 @@ def _record_pbs_resource(name: str, value: str, wanted: WantedAllocation, node: 
     ):
         _record_pbs_chunk_resource(name, value, wanted, node)
     elif name == "place":
-        wanted.is_exclusive = "excl" in value
-        node.same("a worker with all GPUs of a node has the node to itself")
+        if "excl" in value:
+            wanted.place("exclusive", node)
+        else:
+            node.dropped(_MACHINES)
     elif name in _LAYOUT or name.split("_")[0] in ("scratch", "cl", "place"):
-        node.dropped("it describes machines of the old cluster; pools and placement choose nodes")
+        node.dropped(_MACHINES)
     else:
         node.asked(f"{name} is a resource of the old cluster")
+
+
+def _record_pbs_memory(name: str, value: str, wanted: WantedAllocation, node: SourceNode) -> None:
+    """Record an amount of memory; that of addresses counts where no other is stated."""
+    count = parse_batch_script_memory(value, "")
+    if not count:
+        node.asked(f"'{value}' is not an amount of memory")
+    elif name.startswith("addresses"):
+        setattr(wanted, name, count)
+        wanted.place(name, node)
+    else:
+        wanted.say(name, count, node, "memory")
 
 
 def _parse_torque_walltime(value: str) -> int | None:
@@ -236,12 +260,10 @@ def _record_pbs_chunk_resource(name: str, value: str, wanted: WantedAllocation, 
         )
     elif name == "procs" and value.isdigit() and len(value) < 7:
         wanted.say("tasks", int(value), node, "slots")
-    elif name in ("mem", "memory"):
-        count = parse_batch_script_memory(value, "")
-        if count:
-            wanted.say("memory", count, node, "memory")
-        else:
-            node.asked(f"'{value}' is not an amount of memory")
+    elif name in ("mem", "memory") or (name == "vmem" and wanted.memory is None):
+        _record_pbs_memory("memory", value, wanted, node)
+    elif name in ("pmem", "pvmem"):
+        _record_pbs_memory(_MEMORY[name], value, wanted, node)
     elif name.startswith("scratch") and parse_batch_script_memory(value, "") is not None:
         wanted.say("scratch", parse_batch_script_memory(value, ""), node, "scratch")
     elif name in (

@@ -14,7 +14,15 @@ from gangplan.imports.scripted.wanted import HostMount, WantedAllocation, format
 
 _GPU = "nvidia.com/gpu"
 _OF_CPU = ("cpus_per_node", "cpus_per_task", "cpus_per_gpu", "tasks_per_node", "tasks")
-_OF_MEMORY = ("memory", "memory_per_gpu", "memory_per_cpu")
+_OF_MEMORY = (
+    "memory",
+    "memory_per_gpu",
+    "memory_per_cpu",
+    "memory_of_job",
+    "memory_per_task",
+    "addresses_of_job",
+    "addresses_per_task",
+)
 _OF_GPUS = ("gpus_per_node", "gpus", "gpus_per_task")
 # Folders that every container has, or that drivers and the fabric's owner put there.
 _OWN = (
@@ -104,6 +112,9 @@ def _convert_batch_allocation_to_limits(wanted: WantedAllocation) -> dict[str, O
         if count:
             node = next((wanted.at[option] for option in options if option in wanted.at), None)
             found[name] = OriginValue(format_spec_memory(count) if name == "memory" else str(count), node)
+            for other in (wanted.at.get(option) for option in options):
+                if other is not None and other is not node:
+                    other.dropped(f"another option decides {name}")
     return found
 
 

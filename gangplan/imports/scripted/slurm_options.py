@@ -15,6 +15,7 @@ from gangplan.imports.scripted.slurm_tables import (
     TEAM_QUEUE_REASON,
 )
 from gangplan.imports.scripted.wanted import (
+    WHOLE_NODE_REASON,
     WantedAllocation,
     parse_batch_script_memory,
     parse_batch_script_time_limit,
@@ -77,7 +78,10 @@ def apply_slurm_options(
     for option in options:
         node = option.node(account)
         handler = _HANDLERS.get(option.name)
-        if handler is not None:
+        is_of_all = option.name == "exclusive" or (option.name.startswith("mem") and option.value == "0")
+        if is_step and is_of_all:
+            node.same("a step may use all that its job has")
+        elif handler is not None:
             handler(wanted, option.value, node)
         elif option.name in SLURM_DROPPED:
             node.dropped(SLURM_DROPPED[option.name])
@@ -113,13 +117,23 @@ def _build_slurm_memory_handler(name: str) -> Callable[[WantedAllocation, str, S
     def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
         count = parse_batch_script_memory(value, "m")
         if count == 0 or value.upper() in ("MAX_MEM_PER_NODE", "ALL"):
-            node.same("without memory a worker gets its share of the node")
+            wanted.place("whole memory", node)
         elif count is None:
             node.asked(f"'{value}' is not an amount of memory")
         else:
-            wanted.say(name, count, node, "scratch" if name == "scratch" else "memory")
+            wanted.say(name, count, node, "memory")
 
     return handle
+
+
+def _map_slurm_disk(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    count = parse_batch_script_memory(value, "m")
+    if count is None:
+        node.asked(f"'{value}' is not an amount of disk")
+    elif count:
+        wanted.say("scratch", count, node, "scratch")
+    else:
+        node.same("nothing is asked for")
 
 
 def _build_slurm_gpu_handler(name: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
@@ -192,8 +206,10 @@ def _map_slurm_constraint(wanted: WantedAllocation, value: str, node: SourceNode
 
 
 def _map_slurm_exclusive(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-    wanted.is_exclusive = value not in ("user", "mcs", "no")
-    node.same("a worker with all GPUs of a node has the node to itself")
+    if value in ("user", "mcs", "no"):
+        node.same(WHOLE_NODE_REASON)
+    else:
+        wanted.place("exclusive", node)
 
 
 def _map_slurm_requeue(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
@@ -275,7 +291,7 @@ _HANDLERS: dict[str, Callable[[WantedAllocation, str, SourceNode], None]] = {
     "mem": _build_slurm_memory_handler("memory"),
     "mem-per-cpu": _build_slurm_memory_handler("memory_per_cpu"),
     "mem-per-gpu": _build_slurm_memory_handler("memory_per_gpu"),
-    "tmp": _build_slurm_memory_handler("scratch"),
+    "tmp": _map_slurm_disk,
     "time": _map_slurm_time_limit,
     "time-min": _drop_slurm_time_minimum,
     "job-name": _map_slurm_job_name,

@@ -14,8 +14,10 @@ from gangplan.records import dataclass
 _TIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<rest>[0-9]+(?::[0-9]+){0,2})(?:\.[0-9]+)?")
 _AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<unit>[kKmMgGtTpP]?)(?P<of>[bBwW]?)")
 _AGAIN = "a later one says it again"
+WHOLE_NODE_REASON = "a worker has its cores, memory and GPUs to itself"
 # PBS also counts in words (OpenPBS, src/lib/Libattr/attr_fn_size.c), which have 8 bytes on 64-bit machines.
 _WORD = 8
+_MIB = 1 << 20
 _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -33,7 +35,8 @@ class HostMount:
 class WantedAllocation:
     """The allocation as its options state it.
 
-    Memory is in bytes; `at` are the nodes of the source by field.
+    Memory is in bytes; `at` are the nodes of the source by field. A limit of addresses is one of
+    memory, too, where nothing else is stated.
     """
 
     nodes: int | None = None
@@ -49,8 +52,11 @@ class WantedAllocation:
     memory: int | None = None
     memory_per_cpu: int | None = None
     memory_per_gpu: int | None = None
+    memory_per_task: int | None = None
+    memory_of_job: int | None = None
+    addresses_per_task: int | None = None
+    addresses_of_job: int | None = None
     scratch: int | None = None
-    is_exclusive: bool = False
     image: str = ""
     workdir: str = ""
     mounts: list[HostMount] = field(default_factory=list)
@@ -130,7 +136,7 @@ class WantedAllocation:
             return self.cpus_per_gpu * self.gpus_on_node
         if self.cpus_per_task is not None:
             return self.cpus_per_task * (self.tasks_on_node or 1)
-        if self.tasks_on_node and not self.gpus_on_node and not self.is_exclusive:
+        if self.tasks_on_node and not self.gpus_on_node and "exclusive" not in self.at:
             return self.tasks_on_node
         return None
 
@@ -143,7 +149,24 @@ class WantedAllocation:
             return self.memory_per_gpu * self.gpus_on_node
         if self.memory_per_cpu:
             return self.memory_per_cpu * (self.cpus_on_node or self.tasks_on_node or 1)
-        return None
+        if of_job := self.memory_of_job or (not self.memory_per_task and self.addresses_of_job):
+            return -(-of_job // self.node_count // _MIB) * _MIB
+        per_task = self.memory_per_task or self.addresses_per_task
+        return per_task * (self.tasks_on_node or 1) if per_task else None
+
+    def parts_of_whole_nodes(self) -> dict[str, SourceNode]:
+        """Return what the job takes all of on its nodes, cpu or memory, with the option that says so.
+
+        The options that no field of the spec needs are accounted for.
+        """
+        exclusive, memory = self.at.get("exclusive"), self.at.get("whole memory")
+        found = {"cpu": exclusive, "memory": memory or exclusive}
+        stated = {"cpu": self.cpus_on_node, "memory": self.memory_on_node}
+        parts = {name: node for name, node in found.items() if node is not None and stated[name] is None}
+        for node in (exclusive, memory):
+            if node is not None and node not in parts.values():
+                node.same(WHOLE_NODE_REASON)
+        return parts
 
     def losses(self) -> Iterator[SourceLoss]:
         """Yield the numbers that the nodes of a job cannot share evenly, as the workers of a run do."""
