@@ -233,7 +233,7 @@ def test_values_known_in_advance_are_filled_in(tmp_path: Path, body: str, comman
         ("D=$(date +%s)\nsrun ./x --at $D", "D=$(date +%s)\nmpirun ./x --at $D"),
         ('srun ./x --at "$$(date)"', 'mpirun ./x --at "$$(date)"'),
         ('srun ./x --home "$HOME/a b"', './x --home "$HOME/a b"'),
-        ("srun ./x --rank $SLURM_PROCID", "./x --rank $OMPI_COMM_WORLD_RANK"),
+        ("srun bash -c './x --rank $SLURM_PROCID'", "./x --rank $OMPI_COMM_WORLD_RANK"),
         ("f() {\n  echo $1\n}\nsrun ./x $(f 3)", "f() {\n  echo $1\n}\nmpirun ./x $(f 3)"),
         ("srun -N1 mkdir -p out\nsrun ./x", "mkdir -p out\nmpirun ./x"),
         ("srun apptainer exec a.sif pip install b\nsrun apptainer exec a.sif ./x", "pip install b\nmpirun ./x"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gangplan.imports.scripted.background import find_background_lines
 from gangplan.imports.scripted.guards import add_script_guards
@@ -25,7 +26,7 @@ from gangplan.imports.scripted.pieces import (
     is_computed,
 )
 from gangplan.imports.scripted.positional import ARGUMENT_NAMES, is_reading_script_arguments
-from gangplan.imports.scripted.variables import MEETING_POINT, build_batch_variables
+from gangplan.imports.scripted.variables import MEETING_POINT, RANKED, build_batch_variables
 from gangplan.plan.launchers import (
     UnreadableError,
     find_launcher_at,
@@ -88,7 +89,8 @@ def assemble_command(
     behind = find_background_lines(items, launches, written, text)
     is_alone = len(written) == 1 and not own
     is_alone &= not any(items[one].tail or _is_computed_once(items, launches[one], start) for one in launches)
-    lines = _write_launch_lines(items, launches, start, values, is_alone, forced, own)
+    batch = _list_batch_values(launches, start, outer, is_alone)
+    lines = _write_launch_lines(items, launches, start, (values, batch), is_alone, forced, own)
     written |= {
         number: _write_list_line(items, number, one, number in behind, values)
         for number, one in lines.items()
@@ -146,28 +148,60 @@ def _write_launch_lines(
     items: Sequence[ScriptItem],
     launches: Mapping[int, ScriptLaunch],
     start: str,
-    values: Mapping[str, str],
+    values: tuple[Mapping[str, str], Mapping[int, Mapping[str, str]]],
     is_alone: bool,
     forced: set[int],
     own: Mapping[int, Sequence[str]],
 ) -> dict[int, tuple[str, ...] | str]:
-    """Return the lines of launches, each with the variables that the script gives it."""
+    """Return the lines of launches, each with the variables that the script gives it.
+
+    `values` are the scheduler's variables inside of ranks, and to the shell of the script for each launch.
+    """
+    inner, batch = values
     before = {
-        number: [fill_script_variables(word, values) for word in words] for number, words in own.items()
+        number: [fill_script_variables(word, {**inner, **batch[number]}) for word in words]
+        for number, words in own.items()
     }
     lines: dict[int, tuple[str, ...] | str] = {
-        number: fill_script_variables(shell_of([field.text for field in one.program]), values)
+        number: fill_script_variables(
+            shell_of([field.text for field in one.program]), {**inner, **batch[number]}
+        )
         if items[number].has_program and not is_alone
         else _write_batch_script_launch_line(
-            one,
+            replace(one, program=[_fill_in_batch_values(word, batch[number]) for word in one.program]),
             start,
-            values,
+            inner,
             is_alone,
             _list_carried_variables(items, forced, number) + before.get(number, []),
         )
         for number, one in launches.items()
     }
     return lines | {number: _set_before_launch(lines[number], words) for number, words in before.items()}
+
+
+def _list_batch_values(
+    launches: Mapping[int, ScriptLaunch], start: str, outer: Mapping[str, str], is_alone: bool
+) -> dict[int, Mapping[str, str]]:
+    """Return the variables of a rank for each launch, as the shell of the script reads them.
+
+    It is the first task of its job, unless the workers of a run start the script by themselves.
+    """
+    first = dict.fromkeys(RANKED, "0")
+    others = {name: outer[name] for name in RANKED if name in outer} if start in ("mpi", "torch") else {}
+    return {
+        number: first if one.starter or start == "mpi" else {} if is_alone else others
+        for number, one in launches.items()
+    }
+
+
+def _fill_in_batch_values(word: ExpandedWord, values: Mapping[str, str]) -> ExpandedWord:
+    """Return a word with variables that the shell of the script expands, and not a shell that it starts."""
+    pieces = []
+    for one in word.pieces:
+        text = fill_script_variables(one.text, values) if one.is_open else one.text
+        is_open = one.is_open and not (text != one.text and text.isdigit())
+        pieces.append(WordPiece(text, is_open, one.is_quoted))
+    return ExpandedWord(tuple(pieces))
 
 
 def _is_computed_once(items: Sequence[ScriptItem], launch: ScriptLaunch, start: str) -> bool:

@@ -14,6 +14,7 @@ from gangplan.imports.scripted.pieces import (
     ShellValue,
     WordPiece,
     apply_shell_expansion,
+    build_text_of_submission_folder,
 )
 from gangplan.plan.launchers.shell import ShellReader, UnreadableError
 from gangplan.records import dataclass
@@ -364,6 +365,8 @@ class _Word:
         pattern = self.scope.text(rest)
         if not isinstance(value, str) or pattern is None:
             return None
+        if value == "." and how[:1] in "#%" and rest in ("*/", "/*"):
+            return build_text_of_submission_folder(f"${{PWD{how}{rest}}}")
         if how in ("^^", ",,"):
             return value.upper() if how == "^^" else value.lower()
         return apply_shell_expansion(value, how, pattern)

@@ -22,8 +22,9 @@ from gangplan.imports.scripted.captured import find_output_that_is_read
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import ScriptLaunch, read_script_launch
+from gangplan.imports.scripted.needs import list_needs_of_command
 from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece, find_variable_names
-from gangplan.imports.scripted.podlike import build_pod_tree_of_script
+from gangplan.imports.scripted.podlike import build_pod_tree_of_script, list_mounted_folders
 from gangplan.imports.scripted.steps import JobSteps
 from gangplan.imports.scripted.surroundings import VISIBLE_GPUS, Surroundings
 from gangplan.imports.scripted.walk import ScriptWalk
@@ -46,16 +47,6 @@ _GIVEN = frozenset(
         )
     )
 )
-# Where only a number is read: arithmetic, and options of such names.
-_COUNTED = re.compile(r"\$\(\(.*?\)\)|--?[\w-]*(?:seed|port)[= ]\"?\$\{?\w+", re.IGNORECASE)
-# A launcher whose options for a meeting point a run does not need.
-_OWN_MEETING = re.compile(r"\bdeepspeed\b.*\s--master_(?:addr|port)\b")
-# What programs in here-documents ask the scheduler's environment for.
-_READ = re.compile(
-    r"(?:environ(?:\.get)?\s*[\[(]|getenv\s*\(|\bENV\s*[\[{])\s*[\"']?((?:SLURM|PBS|PALS)_\w+)[\"']?"
-)
-# Hosts that the scheduler lists: a run passes its own to the launcher.
-_HOSTFILE = re.compile(r"--?(?:machine|host)file[ =]\"?\$\{?PBS_NODEFILE\}?\"?")
 _HYDRA = frozenset(
     set(str.split("-ppn -genv -genvall -rr -perhost --ppn -envall --cpu-bind -bootstrap -genvlist"))
 )
@@ -116,7 +107,7 @@ class ScriptJob:
         asking = [item for item in made.asks_hosts if item.is_function]
         if asking:
             raise RefusedSourceError([self._refused(item) for item in asking])
-        around.account(self.walk.items, self.numbers, made)
+        around.account(self.walk.items, self.numbers, made, list_mounted_folders(self.wanted.mounts))
         self.single = single if steps.has_more_nodes_than_one else []
         self._numbers(made)
         self.env |= map_job_array_variables(self.script, self.wanted)
@@ -362,23 +353,11 @@ class ScriptJob:
         }
         for number in sorted(numbered) if "@" not in given else ():
             yield place, f"the script takes an argument, ${number}", f"Give its value: --set {number}=VALUE."
-        needed = find_variable_names([_HOSTFILE.sub("", made.text)])
-        met = find_variable_names(one for one in made.text.splitlines() if not _OWN_MEETING.search(one))
-        if work.start == "mpi" and (met := met & variables.MEETING_POINT - set(self.env)):
-            message = f"the command needs {' and '.join(sorted(met))}, which an MPI run does not set"
-            yield place, message, "Let the program ask MPI for its hosts, or choose an image of torch."
-        read = set(_READ.findall(made.text)) - set(self.env)
-        for name in sorted(read):
-            message = f"a program in the script reads {name}, which a run does not set"
-            yield place, message, f"Let it read what the run sets, or set it under env: {name}."
-        for name in sorted(needed - given):
-            help = f"Give its value: --set {name}=VALUE; or set it under env:."
-            yield place, f"the command needs {name}, which the script does not set", help
-        found = [one[0] for text in self._texts(made) for one in _COUNTED.finditer(text)]
-        counted = {name for text in found for name in re.findall(r"[A-Z_]+", text)}
-        for name in sorted(counted & variables.JOB_ID_VARIABLES & set(self.env)):
-            message = f"the command needs {name} as a number, but here it is the name of the run"
-            yield place, message, f"Give a number: --set {name}=1."
+        texts, env = self._texts(made), set(self.env)
+        for message, help in list_needs_of_command(
+            made.text, texts, work.start, given, env, self.script.text
+        ):
+            yield place, message, help
 
     def _texts(self, made: AssembledCommand) -> list[str]:
         return [made.text, *(text for text, _ in self.env.values())]

@@ -17,6 +17,7 @@ _COMPUTED = re.compile(r"\$\((?!\()|`|\$\$|\b(?:S?RANDOM|SECONDS|EPOCH(?:SECONDS
 _DIFFERENT = re.compile(
     r"(?:\$\(|`)\s*(?:date|mktemp|uuidgen|shuf|openssl|od)\b|\$\$|\b(?:S?RANDOM|SECONDS|EPOCH(?:SECONDS|REALTIME)|BASHPID)\b"
 )
+_SUBMISSION = re.compile(r'\$\((?:basename|dirname|realpath|readlink -f) "\$PWD"\)|\$\{PWD(?:##?|%%?)')
 # The default in `${A:-DEFAULT}`, which may name two more, one inside the other: `${A:-${B:-${C:-0}}}`.
 _DEFAULT = r"(?:\$\{(?:\$\{[^{}]*\}|[^{}])*\}|[^}$]|\$(?!\{))*"
 
@@ -126,6 +127,16 @@ def find_variable_names(texts: Iterable[str]) -> set[str]:
         for calculated in _CALCULATED.finditer(text):
             found |= set(re.findall(r"(?<![\w$])[A-Za-z_]\w*", calculated[1] or calculated[0]))
     return found
+
+
+def build_text_of_submission_folder(raw: str) -> PartialText:
+    """Return a piece of script about the folder from which a job was submitted, which only a shell can tell."""
+    return PartialText((WordPiece(raw, True),))
+
+
+def is_reading_submission_folder(text: str) -> bool:
+    """Return whether a piece of script needs the path of the folder from which it was submitted."""
+    return _SUBMISSION.search(text) is not None
 
 
 def is_computed(text: str) -> bool:

@@ -118,6 +118,11 @@ def _convert_batch_allocation_to_limits(wanted: WantedAllocation) -> dict[str, O
     return found
 
 
+def list_mounted_folders(mounts: Sequence[HostMount]) -> list[str]:
+    """Return the folders at which a run has claims in place of those of the old cluster."""
+    return [one["mountPath"].value for one in _convert_script_mounts_to_claims(mounts)[0]]
+
+
 def _convert_script_mounts_to_claims(mounts: Sequence[HostMount]) -> tuple[list[Any], list[Any]]:
     """Return mounts and volumes: shared folders as claims, without folders that every container has."""
     of_container: list[Any] = []

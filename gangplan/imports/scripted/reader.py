@@ -15,7 +15,12 @@ from gangplan.imports.scripted.directives import BatchScript, ScriptOption, read
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.job import ScriptJob
 from gangplan.imports.scripted.launch import skip_job_step_launcher
-from gangplan.imports.scripted.pieces import ShellValue, fill_script_variables, find_variable_names
+from gangplan.imports.scripted.pieces import (
+    ShellValue,
+    build_text_of_submission_folder,
+    fill_script_variables,
+    find_variable_names,
+)
 from gangplan.imports.scripted.positional import fill_script_arguments, find_arguments_of_user
 from gangplan.imports.scripted.subshells import unwrap_last_subshells
 from gangplan.imports.scripted.walk import ScriptWalk
@@ -28,7 +33,11 @@ from gangplan.rules.imports import IMPORT_SCRIPT
 Words = Sequence[tuple[str, int, int]]
 # Options of launchers that choose the hosts of a step.
 _CHOSEN = re.compile(r"-w$|-r$|--?(?:nodelist|relative|hosts?|hostfile|machinefile|H)\b")
-_OTHER_LANGUAGE = re.compile(r"#!.*?\b(t?csh|fish|python|perl|Rscript|julia|ruby|lua)")
+_OTHER_LANGUAGE = re.compile(r"#!.*?\b(t?csh|zsh|fish|python|perl|Rscript|julia|ruby|lua)")
+# The name or the parent of the folder from which the job was submitted.
+_NAME_OF_FOLDER = re.compile(
+    r"(basename|dirname|realpath|readlink -f)\s+[\"']?(?:\.|\$\(pwd\)|`pwd`)/?[\"']?"
+)
 _ARGUMENT = re.compile(r"\$\{?([1-9])\b")
 
 
@@ -124,9 +133,10 @@ def _determine_command_substitution_output(
         return scope.values["PWD"]
     scope.used |= find_variable_names([command])
     static = {name: one for name, one in scope.values.items() if isinstance(one, str) and name.isidentifier()}
-    return idioms.determine_command_substitution_output(
-        fill_script_variables(command, static) if "$" in command else command, wanted.counts()
-    )
+    filled = fill_script_variables(command, static) if "$" in command else command
+    if found := _NAME_OF_FOLDER.fullmatch(filled.strip()):
+        return build_text_of_submission_folder(f'$({found[1]} "$PWD")')
+    return idioms.determine_command_substitution_output(filled, wanted.counts())
 
 
 def _read_batch_scheduler_options(

@@ -182,8 +182,14 @@ class Surroundings:
         known = self.scope.values.keys() | self.scope.set_inside
         return [name for name in dict.fromkeys(names) if name != own and name not in known]
 
-    def account(self, items: Sequence[ScriptItem], numbers: Sequence[int], made: AssembledCommand) -> None:
-        """Account for every line around the launch."""
+    def account(
+        self,
+        items: Sequence[ScriptItem],
+        numbers: Sequence[int],
+        made: AssembledCommand,
+        mounted: Sequence[str],
+    ) -> None:
+        """Account for every line around the launch; `mounted` are the folders that its container sees."""
         software: list[str] = []
         place: SourceNode | None = None
         last = find_last_script_action(items)
@@ -216,7 +222,7 @@ class Surroundings:
                     "The image has to have it.",
                 )
             )
-        self._folders(made, numbers, items)
+        self._folders(made, numbers, items, mounted)
 
     def _one(self, item: ScriptItem, nodes: list[SourceNode], made: AssembledCommand) -> None:
         if item in made.kept:
@@ -318,10 +324,22 @@ class Surroundings:
         else:
             self._each(nodes, "dropped", "nothing uses it")
 
-    def _folders(self, made: AssembledCommand, numbers: Sequence[int], items: Sequence[ScriptItem]) -> None:
+    def _folders(
+        self,
+        made: AssembledCommand,
+        numbers: Sequence[int],
+        items: Sequence[ScriptItem],
+        mounted: Sequence[str],
+    ) -> None:
         """Ask about folders of the old cluster in the command, which a run has to mount."""
         texts = [*made.words, *(value for value, _ in self.env.values())]
-        found = [one for text in texts for one in _FOLDER.findall(text) if not one.startswith(_SYSTEM)]
+        own = re.compile("|".join(rf"{re.escape(one)}(?![\w.-])" for one in mounted) or r"(?!)")
+        found = [
+            one[0]
+            for text in texts
+            for one in _FOLDER.finditer(text)
+            if not one[0].startswith(_SYSTEM) and not own.match(text, one.start())
+        ]
         if found:
             shown = ", ".join(dict.fromkeys(found[:6]))
             path = self._path(items[max(numbers)])
