@@ -25,6 +25,7 @@ from gangplan.imports.steps import map_imported_steps
 from gangplan.imports.times import map_imported_exit_codes, map_time_limit_retries_and_priority
 from gangplan.imports.variables import (
     ask_about_absent_variables,
+    ask_about_host_files,
     convert_kubelet_variables_for_shell,
     rewrite_imported_command,
 )
@@ -120,6 +121,7 @@ def _convert_lead_command(draft: SpecDraft) -> ConvertedCommand:
         found.command = rewrite_imported_command(draft, found.command, framework, node)
     elif found.command:
         ask_about_absent_variables(draft, found.command, framework, node)
+        ask_about_host_files(draft, found.command, node)
     set_converted_command_in_spec(draft, found, node)
     return found
 

@@ -34,5 +34,7 @@ def ask_about_unset_variables(draft: SpecDraft) -> None:
     script, node = lead.command[at], lead.node["command"] or lead.node["args"] or lead.node
     for name, offset, piece in list(find_unset_shell_variables(script, known, _OF_OTHERS.fullmatch))[:_MOST]:
         where = lead.node.account.locate(lead.node.path, piece, script.count(piece, 0, offset))
-        help = f"Give its value: --set {name}=VALUE; or set it under env:, unless the image does."
+        is_filled = piece.startswith("$")  # a bare name is one of arithmetic, where --set fills in nothing
+        help = f"Give its value: --set {name}=VALUE; or set it" if is_filled else "Set it"
+        help = f"{help} under env:, unless the image does."
         draft.wonder_at(where, f"the command reads ${name}, which nothing sets", help, node)

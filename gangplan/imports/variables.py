@@ -127,12 +127,7 @@ def rewrite_imported_command(
             f"the command is given {shown}, which the pods of a run do not have",
             "Write it as a shell's script (bash -c '...'), or let the program read its rank itself.",
         )
-    if files := sorted({found for word in words for found in _HOST_FILES.findall(word)}):
-        draft.wonder(
-            node,
-            f"the command reads {', '.join(files)}, which the pods of a run do not have",
-            "Let the program find the workers by the variables of its framework (docs/job-commands.md).",
-        )
+    ask_about_host_files(draft, words, node)
     at = script_in(words)
     if at < 0:
         return words
@@ -146,6 +141,16 @@ def rewrite_imported_command(
             f"the pods of a run have {', '.join(told)} by other names, which the script says first"
         )
     return (*words[:at], f"export {exports}\n{words[at].lstrip()}", *words[at + 1 :])
+
+
+def ask_about_host_files(draft: SpecDraft, words: Sequence[str], node: SourceNode) -> None:
+    """Ask about files of hosts that other controllers put into their pods, and that a command still names."""
+    if files := sorted({found for word in words for found in _HOST_FILES.findall(word)}):
+        draft.wonder(
+            node,
+            f"the command reads {', '.join(files)}, which the pods of a run do not have",
+            "Let the program find the workers by the variables of its framework (docs/job-commands.md).",
+        )
 
 
 def ask_about_absent_variables(

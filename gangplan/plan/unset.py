@@ -9,7 +9,7 @@ from gangplan.findings import Problem
 from gangplan.model.job import EnvVar
 from gangplan.model.pods import CHECKPOINT_ENV, MODEL_ENV, SCRATCH_VARIABLE
 from gangplan.plan.launchers import UnreadableError, find_script_index
-from gangplan.plan.launchers.shell import SimpleCommand, read_shell_commands
+from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, read_shell_commands
 from gangplan.rules.commands import COMMAND_NEEDS_FIELD
 
 # The variables that a field sets, each with the field and how to write it.
@@ -21,6 +21,8 @@ _FIELDS = {
 _SETS = re.compile(
     r"\b(?:for|select)\s+([A-Za-z_]\w*)|\bprintf\s+-v\s+([A-Za-z_]\w*)|\bgetopts\s+\S+\s+([A-Za-z_]\w*)"
 )
+_ARITHMETIC = re.compile(r"\$\(\((.*?)\)\)", re.DOTALL)
+_BARE = re.compile(r"(?<![\w#])\$?\{?([A-Za-z_]\w*)")
 _SETTING = frozenset(
     {"read", "mapfile", "readarray", "export", "declare", "local", "typeset", "readonly", "unset"}
 )
@@ -65,16 +67,25 @@ def find_unset_shell_variables(
     seen = {*known, *set_here}
     for command in commands:
         for word in (*command.sets, *command.words):
-            for name in word.names:
+            for name, offset, piece in _list_read_names(script, word):
                 if name in seen or not name[0].isidentifier() or is_of_others(name):
                     continue
-                if re.search(rf"\$\{{{name}:?[-=+]|-[nzv]\s+\"?(?:\$\{{?)?{name}\b", script):
-                    seen.add(name)  # a script is searched once for each name
-                    continue
-                found = re.compile(rf"\$\{{?{name}\b").search(script, word.begin, word.end)
-                if found is not None:
-                    seen.add(name)
-                    yield name, found.start(), found[0]
+                seen.add(name)  # a script is searched once for each name
+                is_looked_at = rf"\$\{{{name}:?[-=+]|-[nzv]\s+\"?(?:\$\{{?)?{name}\b"
+                is_calculated = rf"(?<![\w$]){name}\s*(?:[-+*/%]?=(?!=)|\+\+|--)"
+                if not re.search(f"{is_looked_at}|{is_calculated}", script):
+                    yield name, offset, piece
+
+
+def _list_read_names(script: str, word: ShellWord) -> Iterator[tuple[str, int, str]]:
+    """Yield the variables of a word, with their places and how they are written; those in arithmetic are bare."""
+    for name in word.names:
+        found = re.compile(rf"\$\{{?{name}\b").search(script, word.begin, word.end)
+        if found is not None:
+            yield name, found.start(), found[0]
+    for inner in _ARITHMETIC.finditer(script, word.begin, word.end) if word.is_open else ():
+        for found in _BARE.finditer(script, inner.start(1), inner.end(1)):
+            yield found[1], found.start(), found[0]
 
 
 def _list_set_names(commands: Collection[SimpleCommand]) -> Iterator[str]:

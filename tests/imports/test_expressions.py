@@ -84,3 +84,18 @@ def test_an_index_in_arithmetic_is_that_of_the_pod(tmp_path: Path) -> None:
 )
 def test_names_are_found_where_bash_evaluates_them(script: str, names: set[str]) -> None:
     assert find_variables_read_by_script(script) == names
+
+
+def test_names_in_arithmetic_that_nothing_sets_are_asked_about(tmp_path: Path) -> None:
+    known = "i=1; echo $((i + 16#ff)) $((n = 0x1f)) $((n++)) ${PART:-0} $((PART)) $((RANDOM))"
+    script = f"./erupt --part $((VK_TASK_INDEX+OFFSET)) $((2 * $GRID)); {known}"
+    text = VOLCANO.replace("./erupt --part $((VK_TASK_INDEX+1))", script)
+    (one,) = imported(tmp_path, "volcano", text).imported
+    asked = [(found.message, found.help) for found in one.findings if "nothing sets" in found.message]
+    assert asked == [
+        ("the command reads $OFFSET, which nothing sets", "Set it under env:, unless the image does."),
+        (
+            "the command reads $GRID, which nothing sets",
+            "Give its value: --set GRID=VALUE; or set it under env:, unless the image does.",
+        ),
+    ]

@@ -183,3 +183,13 @@ def test_an_mpirun_with_several_ranks_on_a_host_stays(tmp_path: Path) -> None:
         tmp_path, "slurm", SLURM + f"mpirun -np 6 {TORCH}\n", "job.sh", image="openmpi"
     ).imported
     assert one.draft.work.start == "mpi"
+
+
+def test_a_loop_over_hosts_that_starts_nothing_is_asked_about(tmp_path: Path) -> None:
+    loop = 'for h in $(scontrol show hostnames $SLURM_JOB_NODELIST); do echo "$h slots=4" >> hf; done\n'
+    text = f"#!/bin/bash\n#SBATCH -N 2 -n 8\nmkdir -p out\n{loop}mpirun --hostfile hf ./a\n"
+    (one,) = imported(tmp_path, "slurm", text, "job.sbatch", image="openmpi").imported
+    assert one.draft.values["command"] == ["bash", "-c", "mkdir -p out\nmpirun ./a"]
+    assert [(found.where.line, found.message) for found in one.findings] == [
+        (4, "it asks the scheduler for hosts, and a run knows its own")
+    ]

@@ -26,6 +26,10 @@ GIVEN: dict[str, tuple[str, dict[str, object]]] = {
         f"srun apptainer exec -w -c -e --workdir /tmp/x --no-mount home --pwd /code {IMAGE} ./a",
         {"workdir": "/code"},
     ),
+    "a container behind mpirun": (
+        f"mpirun apptainer exec --env A=1 --pwd /code {IMAGE} ./a",
+        {"env": {"A": "1"}, "workdir": "/code"},
+    ),
 }
 ASKED = {
     "a folder of a user": (
@@ -43,6 +47,18 @@ ASKED = {
     "a program of the image": (
         "srun apptainer run img.sif --epochs 3",
         "the program that img.sif starts by itself is not known here",
+    ),
+    "what the program of an image from a registry gets": (
+        f"srun apptainer run {IMAGE} --epochs 3",
+        f"the program that {IMAGE} starts by itself is not known here",
+    ),
+    "a file of variables": (
+        f"srun apptainer exec --env-file job.env {IMAGE} ./a",
+        "the container has the variables of job.env, which only the old cluster knows",
+    ),
+    "a folder of a user behind mpirun": (
+        f"mpirun apptainer exec -B /scratch/$USER:/q {IMAGE} ./a",
+        "the container sees /scratch/$USER as /q, which only the old cluster knows",
     ),
     "a variable that is computed": (
         f"export APPTAINERENV_A=$(date)\nsrun apptainer exec {IMAGE} ./a",

@@ -142,3 +142,35 @@ def test_several_launches_in_one_are_refused(tmp_path: Path, case: str) -> None:
     batch = read(tmp_path, f"{HEAD}{PROGRAMS[case]}\n", "openmpi")
     assert not batch.imported
     assert [line for line, _ in refusals(batch)] == [3]
+
+
+EXPORTS: dict[str, tuple[object, str]] = {
+    "srun --export=A=1 ./a": ({"A": "1"}, "./a"),
+    "srun --export=ALL,A=1,B=2 ./a": ({"A": "1", "B": "2"}, "./a"),
+    "srun --export=ALL,A=1 ./a\nsrun ./b": (None, "mpirun env A=1 ./a\nmpirun ./b"),
+    "srun --export=A=$HOME/x ./a": (None, 'mpirun env A="$HOME/x" ./a'),
+    "mkdir q\nsrun --export=A='x y' ./a\nsrun --export=A=2 ./a": (
+        None,
+        "mkdir q\nmpirun env A='x y' ./a\nmpirun env A=2 ./a",
+    ),
+}
+
+
+@pytest.mark.parametrize("lines", EXPORTS)
+def test_variables_of_a_launchers_option_are_of_this_launch(tmp_path: Path, lines: str) -> None:
+    env, text = EXPORTS[lines]
+    found = values(tmp_path, f"#!/bin/bash\n#SBATCH -N 2 -n 8\n{lines}\n", "openmpi")
+    assert found.get("env") == env
+    assert isinstance(found["command"], list)
+    assert found["command"][-1] == text
+
+
+def test_exports_that_go_say_why_and_those_that_are_asked_about_how_to_answer(tmp_path: Path) -> None:
+    lines = "export PATH=/x:$PATH LD_LIBRARY_PATH=/y:$LD_LIBRARY_PATH\nexport API_TOKEN=s1\nexport X=$SITE/$AREA\n"
+    (one,) = read(tmp_path, f"#!/bin/bash\n#SBATCH -N 2 -n 8\n{lines}srun ./a\n", "openmpi").imported
+    why = {entry.name: entry.why for entry in one.source.account.entries()}
+    assert why["export PATH"] == "the image brings its software"
+    assert [found.help for found in one.findings] == [
+        "Revoke it, put a new one into a Secret, and name that: secrets: {env: {API_TOKEN: SECRET/KEY}}.",
+        "Give its value: --set SITE=VALUE --set AREA=VALUE.",
+    ]

@@ -225,3 +225,16 @@ def test_each_flag_of_a_plugin_has_its_reason(
     asked = [one for one in batch.everything if one.rule == IMPORT_ASKED and one.where.line == 5]
     assert len(asked) == len(questions), asked
     assert all(one.message.startswith(start) for one, start in zip(asked, questions, strict=True)), asked
+
+
+def test_files_of_hosts_in_the_script_of_mpi_are_asked_about(tmp_path: Path) -> None:
+    """Open MPI gets its hosts from the run; what else the script does with the file it cannot."""
+    lead = (
+        "lead",
+        1,
+        '[sh, -c, "H=/etc/volcano/w.host; N=$(wc -l < $H); mpiexec --hostfile $H -n $N ./erupt"]',
+    )
+    found = asked(
+        imported(tmp_path, "volcano", job("{ssh: [], svc: []}", lead, ("w", 2, "[/usr/sbin/sshd, -D]")))
+    )
+    assert "the command reads /etc/volcano/w.host, which the pods of a run do not have" in found

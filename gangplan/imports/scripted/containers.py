@@ -58,7 +58,7 @@ class ContainerStart:
     """The start of a container.
 
     It has the indices of its words, its image, folders, variables and working folder, and where the program
-    begins; `is_entrypoint` is set if the image's own program runs.
+    begins; `is_entrypoint` is set if the image's own program runs, and `files` are those of variables.
     """
 
     begin: int
@@ -68,6 +68,7 @@ class ContainerStart:
     env: tuple[str, ...]
     workdir: str
     is_entrypoint: bool
+    files: tuple[str, ...] = ()
 
 
 def find_container_start_in_script(texts: Sequence[str], at: int) -> ContainerStart | None:
@@ -88,7 +89,7 @@ def find_container_start_in_script(texts: Sequence[str], at: int) -> ContainerSt
             return None
         verb = texts[index]
         index += 1
-    mounts, env, workdir, image = list[str](), list[str](), "", ""
+    mounts, env, files, workdir, image = list[str](), list[str](), list[str](), "", ""
     while index < len(texts) and texts[index].startswith("-") and texts[index] != "--":
         name, equals, value = texts[index].partition("=")
         index += 1
@@ -101,6 +102,8 @@ def find_container_start_in_script(texts: Sequence[str], at: int) -> ContainerSt
             env += re.split(r",(?=\w+=)", value) if is_apptainer else [value]
         elif name in _FOLDERS and not (is_apptainer and name in _NO_FOLDERS):
             workdir = value
+        elif name == "--env-file":
+            files.append(value)
         elif name in ("-i", "--image"):
             image = value
     if index < len(texts) and texts[index] == "--":
@@ -111,7 +114,14 @@ def find_container_start_in_script(texts: Sequence[str], at: int) -> ContainerSt
             index += 1
     runs_own = verb in ("run", "shell") and "docker" not in texts[at] and "podman" not in texts[at]
     return ContainerStart(
-        begin, index, image, tuple(mounts), tuple(env), workdir, runs_own or index >= len(texts)
+        begin,
+        index,
+        image,
+        tuple(mounts),
+        tuple(env),
+        workdir,
+        runs_own or index >= len(texts),
+        tuple(files),
     )
 
 

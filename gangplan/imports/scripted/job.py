@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator
 from functools import partial
 
@@ -90,6 +91,7 @@ class ScriptJob:
                 self._empty(item)
                 steps.begin()
                 read_script_launch(launch, self.script, self.account, self.wanted)
+                self._sets_of_step(number)
                 self.starts_ranks |= bool(launch.starter)
                 if steps.end(number, bool(launch.starter)) == 1:
                     launch.starter = ""  # it starts one rank, which needs no launcher
@@ -224,7 +226,7 @@ class ScriptJob:
                 node.dropped(why)
             elif fate == "ask":
                 node.asked(why)
-                around.questions.append((node, f"{name}: {why}", ""))
+                around.questions.append((node, f"{name}: {why}", around.suggest_answer(name, value)))
             elif fate == "env" and isinstance(value, str) and (is_only or self._is_common(word)):
                 self.env[name] = (value, node)
             else:
@@ -232,6 +234,17 @@ class ScriptJob:
                 pieces = (WordPiece(value),) if isinstance(value, str) else value.pieces
                 whole = ExpandedWord(tuple(WordPiece(one.text, one.is_open, True) for one in pieces))
                 self.own.setdefault(number, []).append(f"{name}={whole.written()}")
+
+    def _sets_of_step(self, number: int) -> None:
+        """Set the variables of a launcher's options: `srun --export=A=1 ...`; only this launch has them."""
+        for name, (value, node) in self.wanted.step_env.items():
+            if len(self.numbers) == 1 and "$" not in value:
+                self.wanted.variable(name, value, node)
+            else:
+                node.mapped("command")
+                text = f'"{value}"' if "$" in value else shlex.quote(value)
+                self.own.setdefault(number, []).append(f"{name}={text}")
+        self.wanted.step_env.clear()
 
     def _is_common(self, word: ShellWord) -> bool:
         """Return whether all launches have a variable before them, with the same value."""

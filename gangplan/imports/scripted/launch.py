@@ -18,6 +18,7 @@ from gangplan.imports.scripted.pals import is_pals_launch_in_batch_script, read_
 from gangplan.imports.scripted.perhost import find_per_host_start
 from gangplan.imports.scripted.pieces import ExpandedWord
 from gangplan.imports.scripted.wanted import WantedAllocation, parse_script_container_mounts
+from gangplan.imports.workload import SourceLoss
 from gangplan.plan.launchers import UnreadableError, find_launcher_at, find_launchers, program_name_of
 from gangplan.plan.launchers.foreign import OTHER_LAUNCHERS
 from gangplan.plan.launchers.shell import ShellWord
@@ -130,16 +131,16 @@ def read_script_launch(
     at = _read_script_launch_container(launch, script, account, wanted, at)
     at = _read_per_host_start(launch, script, account, wanted, at)
     begin = at
+    nodes = _add_program_leaves_to_account(launch, script, account, begin)
     inner = _find_container_after_mpirun(launch, at)
     if inner is not None:  # mpirun -np 4 apptainer exec IMAGE PROGRAM
-        _record_script_container_settings(inner, launch, wanted, None)
+        line = script.where(launch.words[inner.begin].begin).line
+        _record_script_container_settings(inner, launch, wanted, nodes[line])
         kept = [*range(begin, inner.begin), *range(inner.end, len(texts))]
     else:
         kept = list(range(begin, len(texts)))
     kept = _remove_rendezvous_options(launch, kept)
     launch.program = [launch.fields[index] for index in kept]
-    if begin < len(texts):
-        _add_program_leaves_to_account(launch, script, account, begin)
 
 
 def _read_per_host_start(
@@ -286,38 +287,45 @@ def _read_script_launch_container(
 
 
 def _record_script_container_settings(
-    found: ContainerStart, launch: ScriptLaunch, wanted: WantedAllocation, node: SourceNode | None
+    found: ContainerStart, launch: ScriptLaunch, wanted: WantedAllocation, node: SourceNode
 ) -> None:
     """Record the image, mounts, variables and folder with which a container starts."""
     if found.image and not wanted.image:
         wanted.image = found.image
-        if node is not None:
-            wanted.place("image", node)
+        wanted.place("image", node)
     for text in found.mounts:
         for mount in parse_script_container_mounts(text, node):
             wanted.mounts.append(mount)
             is_known = mount.host.startswith("/") and "$" not in mount.host + mount.target
-            if node is not None and not is_known:
-                _ask_about_container(wanted, node, f"the container sees {mount.host} as {mount.target}")
+            if not is_known:
+                what = f"the container sees {mount.host} as {mount.target}"
+                _ask_about_container(wanted, node, "volumes", mount.target, what)
     for text in found.env:
         name, equals, value = text.partition("=")
-        if equals and node is not None and "$" not in value:
+        if equals and "$" not in value:
             wanted.variable(name, value, node)
-        elif node is not None:
-            _ask_about_container(wanted, node, f"the container has the variable {name}")
+        else:
+            what = f"the container has the variable {name}"
+            _ask_about_container(wanted, node, "environment", name, what)
     if found.workdir.startswith("/") and "$" not in found.workdir:
         wanted.workdir = found.workdir
         replaced = wanted.at.pop("workdir", None)
         if replaced is not None:
             replaced.dropped(f"the container's own working directory {found.workdir} holds")
-    if found.is_entrypoint and not convert_image_uri_to_reference(found.image) and node is not None:
+    for text in found.files:
+        what = f"the container has the variables of {text}"
+        _ask_about_container(wanted, node, "environment", text, what)
+    program = next((one.text for one in launch.fields[found.end :]), "-")
+    is_known = convert_image_uri_to_reference(found.image) != "" and not program.startswith("-")
+    if found.is_entrypoint and not is_known:
         message = f"the program that {found.image} starts by itself is not known here"
         wanted.questions.append((node, message, "Write the command of that program."))
 
 
-def _ask_about_container(wanted: WantedAllocation, node: SourceNode, what: str) -> None:
+def _ask_about_container(wanted: WantedAllocation, node: SourceNode, area: str, name: str, what: str) -> None:
     help = "Give it (--set NAME=VALUE), or write env: or data: {CLAIM: FOLDER}."
-    wanted.questions.append((node, f"{what}, which only the old cluster knows", help))
+    why = f"{what}, which only the old cluster knows"
+    wanted.lost.append(SourceLoss(area, name, what, None, why, help, node))
 
 
 def _find_container_after_mpirun(launch: ScriptLaunch, at: int) -> ContainerStart | None:
@@ -335,15 +343,18 @@ def _find_container_after_mpirun(launch: ScriptLaunch, at: int) -> ContainerStar
 
 def _add_program_leaves_to_account(
     launch: ScriptLaunch, script: BatchScript, account: Account, begin: int
-) -> None:
-    """Add a leaf for each line of the program's words."""
+) -> dict[int, SourceNode]:
+    """Add a leaf for each line of the program's words, and return those of words by their lines."""
+    found: dict[int, SourceNode] = {}
     for row in _group_batch_script_words_by_line(launch, script, begin, len(launch.fields)):
-        _add_launch_leaf_to_account(launch, script, account, row[0], row[-1] + 1, "program").mapped("command")
+        node = _add_launch_leaf_to_account(launch, script, account, row[0], row[-1] + 1, "program")
+        found[script.where(launch.words[row[0]].begin).line] = node.mapped("command")
     for word in dict.fromkeys(launch.words[begin:]):
         first = script.text.find("\n", word.begin, word.end)
         if first >= 0:  # a word of several lines, such as a script for another shell
             for path in script.lines("program", first + 1, word.end):
                 SourceNode(account, path, None).mapped("command")
+    return found
 
 
 def _group_batch_script_words_by_line(

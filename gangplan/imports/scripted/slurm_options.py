@@ -81,6 +81,8 @@ def apply_slurm_options(
         is_of_all = option.name == "exclusive" or (option.name.startswith("mem") and option.value == "0")
         if is_step and is_of_all:
             node.same("a step may use all that its job has")
+        elif is_step and option.name == "export":
+            _map_exports_of_step(wanted, option.value, node)
         elif handler is not None:
             handler(wanted, option.value, node)
         elif option.name in SLURM_DROPPED:
@@ -259,6 +261,16 @@ def _map_slurm_export(wanted: WantedAllocation, value: str, node: SourceNode) ->
         name, equals, text = part.partition("=")
         if equals:
             wanted.variable(name, text, node)
+    if "=" not in value:
+        node.dropped("a run has the variables of its spec, and none of the person who submits it")
+
+
+def _map_exports_of_step(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    """Record variables that one launch has; values may have commas in quotes, which are gone here."""
+    for part in re.split(r",(?=[A-Za-z_]\w*(?:=|,|$))", value):
+        name, equals, text = part.partition("=")
+        if equals:
+            wanted.step_env[name] = (text, node)
     if "=" not in value:
         node.dropped("a run has the variables of its spec, and none of the person who submits it")
 

@@ -49,6 +49,10 @@ _SYSTEM = (
 _FOLDER = re.compile(r"(?<![\w.$}):/-])/(?:[\w.-]+)(?:/[\w.-]+)?")
 
 
+def _list_open_texts(value: ShellValue) -> list[str]:
+    return [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, PartialText) else []
+
+
 class Surroundings:
     """The surroundings of one script's launch."""
 
@@ -128,9 +132,7 @@ class Surroundings:
 
     def decide_fate(self, name: str, value: ShellValue) -> tuple[str, str]:
         """Return what becomes of an exported variable (env, keep, filled, drop or ask), and why."""
-        texts = (
-            [piece.text for piece in value.pieces if piece.is_open] if isinstance(value, PartialText) else []
-        )
+        texts = _list_open_texts(value)
         whole = (
             value
             if isinstance(value, str)
@@ -170,11 +172,16 @@ class Surroundings:
         if outside and name in self.scope.used and name not in self.extended:
             return "filled", ""
         if outside:
-            return (
-                "ask",
-                f"{', '.join(outside)} comes from the old cluster; give its value (--set NAME=VALUE)",
-            )
+            return "ask", f"{', '.join(outside)} comes from the old cluster"
         return "keep", ""
+
+    def suggest_answer(self, name: str, value: ShellValue) -> str:
+        """Return the help for an exported variable that is asked about."""
+        if _SECRET.fullmatch(name):
+            return f"Revoke it, put a new one into a Secret, and name that: secrets: {{env: {{{name}: SECRET/KEY}}}}."
+        if outside := self._names_outside(_list_open_texts(value), name):
+            return f"Give its value: {' '.join(f'--set {one}=VALUE' for one in outside)}."
+        return f"Write env: {{{name.partition('_')[2]}: VALUE}}."
 
     def _names_outside(self, texts: Sequence[str], own: str) -> list[str]:
         """Return the variables in a value that only the old cluster sets, but for the one that is set."""
@@ -298,6 +305,7 @@ class Surroundings:
             )
 
     def _set(self, item: ScriptItem, nodes: list[SourceNode]) -> None:
+        reasons = []
         for name, value in item.exports.items():
             fate, why = self.decide_fate(name, value)
             if fate == "env" and isinstance(value, str) and nodes:
@@ -306,19 +314,18 @@ class Surroundings:
                 self.env[name] = (value, nodes[0])
             elif fate == "ask":
                 self._each(nodes, "asked", why)
-                self._question(nodes, f"{name}: {why}", "")
+                self._question(nodes, f"{name}: {why}", self.suggest_answer(name, value))
             elif fate == "filled":
                 self._each(nodes, "mapped", "command")
             elif fate == "drop":
                 if name in self.env:
                     self.env.pop(name)[1].dropped("a later line sets it again")
-                if len(item.exports) == 1:
-                    self._each(nodes, "dropped", why)
+                reasons.append(why)
         if item.exports:
             if any(name in self.env for name in item.exports):
                 self._each(nodes[1:], "mapped", "env")
             else:
-                self._each(nodes, "dropped", "the run's workers know each other by themselves")
+                self._each(nodes, "dropped", "; ".join(dict.fromkeys(reasons)))
         elif item.names & self.scope.used:
             self._each(nodes, "mapped", "command")
         else:

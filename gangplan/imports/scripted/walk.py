@@ -34,10 +34,7 @@ from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.evaluated import expand_command_words
 from gangplan.imports.scripted.expand import ScriptScope
 from gangplan.imports.scripted.guards import ask_about_trap, find_trap, is_guard_statement
-from gangplan.imports.scripted.hosts import (
-    find_remote_start,
-    set_round_numbers,
-)
+from gangplan.imports.scripted.hosts import find_remote_start, set_round_numbers
 from gangplan.imports.scripted.items import (
     ItemKind,
     ScriptItem,
@@ -187,17 +184,16 @@ class ScriptWalk:
             self.items.append(ScriptItem("drop", one.begin, one.end, [], _NEVER))
             return True
         name, is_list, rest = head.partition(" in ")
-        fields = (
-            [field for word in split_shell_words(rest) for field in self.scope.fields(word)]
-            if is_list
-            else []
-        )
+        words = split_shell_words(rest) if is_list else []
+        fields = [field for word in words for field in self.scope.fields(word)]
         if len(fields) != 1 or fields[0].is_open or not name.strip().isidentifier():
             return False
         why, value = "the loop has one round", fields[0].text
         begin, end = one.marks[1].end, one.marks[2].begin
         after: dict[str, str | None] | None = {}
         if value == idioms.ALL_HOSTS:
+            if not self._is_for_each_worker(one.parts):
+                return False
             why, value = "each worker of a run starts it itself", idioms.THIS_HOST
             after = set_round_numbers(self.scope, rest, self.script.text[begin:end])
         if after is None:
@@ -214,6 +210,13 @@ class ScriptWalk:
             for part in parts
             if (part.words and is_batch_script_launch(self._texts(part))) or self._captures(part)
         ]
+
+    def _is_for_each_worker(self, parts: Sequence[ScriptCommand]) -> bool:
+        """Return whether a loop over all hosts starts something on them, or only counts them."""
+        words = [(part, self._texts(part)) for part in parts if part.words]
+        kinds = {self._kind(part, one)[0] for part, one in words}
+        is_start = "program" in kinds or any(find_remote_start(one) for _, one in words)
+        return is_start or "keep" not in kinds or bool(self._starts(parts))
 
     def _captures(self, part: ScriptCommand) -> bool:
         return is_launch_captured(part, self.script.text, is_batch_script_launch, self.scope.output)

@@ -61,12 +61,14 @@ class WantedAllocation:
     workdir: str = ""
     mounts: list[HostMount] = field(default_factory=list)
     env: dict[str, tuple[str, SourceNode]] = field(default_factory=dict)
+    step_env: dict[str, tuple[str, SourceNode]] = field(default_factory=dict)  # of one launch
     settings: dict[str, SourceSetting] = field(default_factory=dict)
     models: list[tuple[str, SourceNode]] = field(default_factory=list)
     pools: list[tuple[str, SourceNode]] = field(default_factory=list)
     at: dict[str, SourceNode] = field(default_factory=dict)
     refusals: list[tuple[SourceNode, str, str]] = field(default_factory=list)
     questions: list[tuple[SourceNode, str, str]] = field(default_factory=list)
+    lost: list[SourceLoss] = field(default_factory=list)
     array: list[int] = field(default_factory=list)
     at_once: int = 0
 
@@ -169,7 +171,8 @@ class WantedAllocation:
         return parts
 
     def losses(self) -> Iterator[SourceLoss]:
-        """Yield the numbers that the nodes of a job cannot share evenly, as the workers of a run do."""
+        """Yield what a run does not have, and numbers that its workers cannot share evenly."""
+        yield from self.lost
         ranks, gpus = (self.tasks_on_node or 0) * self.node_count, (self.gpus_on_node or 0) * self.node_count
         if self.tasks and ranks != self.tasks and "tasks" in self.at:
             why = f"the job has {self.tasks} ranks on {self.node_count} nodes, and a run as many on each worker: {ranks}"
