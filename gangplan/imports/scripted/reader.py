@@ -22,6 +22,7 @@ from gangplan.imports.scripted.pieces import (
     find_variable_names,
 )
 from gangplan.imports.scripted.positional import fill_script_arguments, find_arguments_of_user
+from gangplan.imports.scripted.statements import parse_shell_statements
 from gangplan.imports.scripted.subshells import unwrap_last_subshells
 from gangplan.imports.scripted.walk import ScriptWalk
 from gangplan.imports.scripted.wanted import WantedAllocation
@@ -114,15 +115,20 @@ def _walk_batch_script(
     try:
         walk.all()
     except UnreadableError as error:
-        raise RefusedSourceError(
-            [
-                _build_script_finding(
-                    script, 0, f"the script cannot be read: {error} is not closed", "Close it."
-                )
-            ]
-        ) from None
+        message = f"the script cannot be read: {error} is not closed"
+        at = _find_unreadable_place(script.text)
+        raise RefusedSourceError([_build_script_finding(script, at, message, "Close it.")]) from None
     unwrap_last_subshells(walk.items)
     return walk, name, known
+
+
+def _find_unreadable_place(text: str) -> int:
+    """Return where that begins which is not closed; the beginning if this is inside of a word."""
+    try:
+        parse_shell_statements(text)
+    except UnreadableError as error:
+        return error.at
+    return 0
 
 
 def _determine_command_substitution_output(

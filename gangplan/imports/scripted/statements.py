@@ -74,10 +74,10 @@ class _Top:
                 continue
             self._word()
         if reader.documents:
-            raise UnreadableError(f"the here-document up to {reader.documents[0][0]}")
+            raise reader.build_open_document_error(reader.documents[0][0], len(text))
         self._end_part(len(text), "")
         if self.stack:
-            raise UnreadableError(f"the {self.stack[0].removesuffix('()')}")
+            raise UnreadableError(f"the {self.stack[0].removesuffix('()')}", self.begin)
         self._close(len(text))
         return self.found
 
@@ -237,7 +237,7 @@ class _Top:
         """Read `[[ ... ]]`, which has its own operators."""
         found = re.compile(r"(?:[^\]\"']|\"[^\"]*\"|'[^']*'|\](?!\]))*\]\]").match(self.text, first.end)
         if found is None:
-            raise UnreadableError("a [[")
+            raise UnreadableError("a [[", first.begin)
         assert self.part is not None
         self.part.words.append(ShellWord(self.text[first.begin : found.end()], first.begin, found.end()))
         self.reader.at = found.end()
@@ -250,7 +250,7 @@ class _Top:
             while True:
                 self.reader.blank()
                 if self.reader.at >= len(self.text):
-                    raise UnreadableError("an array")
+                    raise UnreadableError("an array", word.begin)
                 mark = self.text[self.reader.at]
                 if mark == ")":
                     self.reader.at += 1

@@ -26,7 +26,11 @@ _BREAKS = frozenset(" \t\n;&|()<>")
 
 
 class UnreadableError(Exception):
-    """A script that no shell could read; the message names what is left open at its end."""
+    """A script that no shell could read; the message names what is left open at its end, and `at` is its place."""
+
+    def __init__(self, message: str, at: int = 0) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class ShellReader:
             word = self.word()
             skips = self._take(word, now, skips)
         if self.documents:
-            raise UnreadableError(f"the here-document up to {self.documents[0][0]}")
+            raise self.build_open_document_error(self.documents[0][0], len(self.text))
         if now.words or now.sets:
             yield SimpleCommand(tuple(now.words), tuple(now.sets))
 
@@ -155,16 +159,21 @@ class ShellReader:
 
     def skip_documents(self) -> None:
         """Skip the here-documents that began on the line before."""
+        begin = self.at
         for mark, strips in self.documents:
             while True:
                 if self.at >= len(self.text):
-                    raise UnreadableError(f"the here-document up to {mark}")
+                    raise self.build_open_document_error(mark, begin)
                 end = self.text.find("\n", self.at)
                 line = self.text[self.at : end if end >= 0 else len(self.text)]
                 self.at = end + 1 if end >= 0 else len(self.text)
                 if (line.lstrip("\t") if strips else line) == mark:
                     break
         self.documents.clear()
+
+    def build_open_document_error(self, mark: str, end: int) -> UnreadableError:
+        """Return the error of a here-document that began on the line before a place, and does not end."""
+        return UnreadableError(f"the here-document up to {mark}", max(0, self.text.rfind("<<", 0, end)))
 
     def word(self) -> ShellWord:
         """Read the word at the current position."""
@@ -194,12 +203,12 @@ class ShellReader:
     def _until(self, mark: str, begin: int) -> str:
         end = self.text.find(mark, begin)
         if end < 0:
-            raise UnreadableError(f"a {mark} quote" if mark in "'\"" else f"a {mark}")
+            raise UnreadableError(f"a {mark} quote" if mark in "'\"" else f"a {mark}", begin - 1)
         self.at = end + 1
         return self.text[begin:end]
 
     def _double(self, parts: list[str], names: list[str]) -> bool:
-        is_open = False
+        begin, is_open = self.at - 1, False
         while self.at < len(self.text):
             mark = self.text[self.at]
             if mark == '"':
@@ -213,7 +222,7 @@ class ShellReader:
             else:
                 parts.append(mark)
                 self.at += 1
-        raise UnreadableError('a " quote')
+        raise UnreadableError('a " quote', begin)
 
     def _dollar(self, parts: list[str], names: list[str]) -> bool:
         """Read a variable or a substitution and keep its text; return whether its value is open."""
@@ -245,7 +254,7 @@ class ShellReader:
         """
         if level > _DEEPEST:
             raise UnreadableError(f"a {opening} inside of many others, which")
-        depth, quote, is_code = 1, "", opening == "(" and not self.text.startswith("(", at)
+        begin, depth, quote, is_code = at, 1, "", opening == "(" and not self.text.startswith("(", at)
         documents: list[tuple[str, bool]] = []
         while at < len(self.text):
             mark = self.text[at]
@@ -277,7 +286,7 @@ class ShellReader:
                 if not depth:
                     return at + 1
             at += 1
-        raise UnreadableError(f"a {opening}")
+        raise UnreadableError(f"a {opening}", begin - 1)
 
     def target(self) -> ShellWord:
         """Read the target of a redirection, which a process substitution may be: `< <(command)`."""
