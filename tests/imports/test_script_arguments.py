@@ -63,3 +63,13 @@ def test_what_a_user_gives_reaches_every_line(tmp_path: Path) -> None:
 def test_an_inner_shell_has_arguments_of_its_own(tmp_path: Path) -> None:
     script = f"{HEAD}set -- a b\nsrun bash -c './p \"$@\"' x y\n"
     assert values(tmp_path, script, "openmpi")["command"] == ["bash", "-c", './p "$@"', "x", "y"]
+
+
+def test_an_argument_behind_one_that_is_not_given_counts(tmp_path: Path) -> None:
+    script = f'{HEAD}srun ./p "$1" ${{2:-b}} $#\n'
+    batch = imported(tmp_path, "slurm", script, "job.sbatch", image="openmpi", filled={"2": "c"})
+    (one,) = batch.imported
+    assert one.draft.values["command"] == ["bash", "-c", './p "$1" c 2']
+    assert [(found.message, found.help) for found in one.findings if found.rule == IMPORT_ASKED] == [
+        ("the script takes an argument, $1", "Give its value: --set 1=VALUE.")
+    ]

@@ -27,7 +27,8 @@ def fill_script_arguments(values: Mapping[str, str]) -> dict[str, ShellValue]:
     """Return the variables of the arguments that a user gives; those between them that are missing stay open."""
     numbers = sorted(int(name) for name in values if name.isdigit() and name != "0")
     if numbers != list(range(1, len(numbers) + 1)):
-        return {"#": str(len(numbers))}
+        missing = (str(one) for one in range(1, numbers[-1]) if one not in numbers)
+        return {**dict.fromkeys(missing), "#": str(numbers[-1])}
     return _list_argument_variables(
         [ExpandedWord((WordPiece(values[str(one)], is_quoted=True),)) for one in numbers], is_set=False
     )
