@@ -72,7 +72,9 @@ def find_unset_shell_variables(
                     continue
                 seen.add(name)  # a script is searched once for each name
                 is_looked_at = rf"\$\{{{name}:?[-=+]|-[nzv]\s+\"?(?:\$\{{?)?{name}\b"
-                is_calculated = rf"(?<![\w$]){name}\s*(?:[-+*/%]?=(?!=)|\+\+|--)"
+                is_calculated = (
+                    rf"(?:\(\([^)\n]*|\blet\s[^;&|\n]*)(?<![\w$]){name}\s*(?:[-+*/%]?=(?!=)|\+\+|--)"
+                )
                 if not re.search(f"{is_looked_at}|{is_calculated}", script):
                     yield name, offset, piece
 

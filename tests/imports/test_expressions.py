@@ -88,7 +88,7 @@ def test_names_are_found_where_bash_evaluates_them(script: str, names: set[str])
 
 def test_names_in_arithmetic_that_nothing_sets_are_asked_about(tmp_path: Path) -> None:
     known = "i=1; echo $((i + 16#ff)) $((n = 0x1f)) $((n++)) ${PART:-0} $((PART)) $((RANDOM))"
-    script = f"./erupt --part $((VK_TASK_INDEX+OFFSET)) $((2 * $GRID)); {known}"
+    script = f"./erupt --part $((VK_TASK_INDEX+OFFSET)) $((2 * $GRID)); let z=1; echo GRID=4 $((z)); {known}"
     text = VOLCANO.replace("./erupt --part $((VK_TASK_INDEX+1))", script)
     (one,) = imported(tmp_path, "volcano", text).imported
     asked = [(found.message, found.help) for found in one.findings if "nothing sets" in found.message]
