@@ -162,7 +162,8 @@ def _check_opened_quota(body: Body, generated: Body) -> FoundProblems:
             said = f"this quota forbids {key}; with the patch, it would allow {built.get(key, 'any number')}"
             yield Problem(("spec", "hard", key), said, f'Keep {key}: "0".', RIGHTS_TOO_WIDE)
     for name in ("scopes", "scopeSelector"):
-        if forbidden and body["spec"].get(name) != generated["spec"].get(name):
+        # Without a scope, the quota forbids more: hard-quota-below-run.
+        if forbidden and body["spec"].get(name) not in (None, generated["spec"].get(name)):
             said = f"this quota would no longer forbid {' and '.join(forbidden)} of the same pods"
             yield Problem(("spec", name), said, f"Leave {name} as rendered.", RIGHTS_TOO_WIDE)
 

@@ -49,7 +49,32 @@ def test_a_ban_on_priorities_without_its_scope_bans_every_pod(root: Path) -> Non
     assert [rule for _, rule in outcome.errors()] == ["hard-quota-below-run"]
     assert "scopeSelector" in outcome.findings[0].help
     write(root, {PLACE: PATCH.format("priorities", '{op: replace, path: /spec/hard/pods, value: "1"}')})
-    assert not gangplan("render", "-C", root).findings
+    assert [rule for _, rule in gangplan("render", "-C", root).errors()] == ["rights-too-wide"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_refused"),
+    [
+        ("scopes: [NotTerminating]", True),
+        ("scopes: [NotBestEffort]", True),
+        ("scopes: [NotTerminating, BestEffort]", False),
+        ("scopes: [Terminating]", False),
+        ("scopes: [BestEffort]", False),
+        ("scopes: [PriorityClass]", False),
+        ("scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: DoesNotExist}]}", True),
+        (
+            "scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: NotIn, values: [a]}]}",
+            True,
+        ),
+        ("scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [a]}]}", False),
+    ],
+)
+def test_a_quota_with_a_scope_counts_the_pods_in_it(scope: str, is_refused: bool, root: Path) -> None:
+    """None of the run's pods has a priority class or a deadline of its own, and all have requests."""
+    patch = f'{{op: replace, path: /spec, value: {{hard: {{pods: "0"}}, {scope}}}}}'
+    write(root, {PLACE: PATCH.format("training", patch)})
+    found = [rule for _, rule in gangplan("render", "-C", root).errors()]
+    assert ("hard-quota-below-run" in found) is is_refused
 
 
 def test_two_runs_under_one_small_quota_are_one_finding(root: Path) -> None:
