@@ -77,7 +77,7 @@ def _list_scopes(spec: Body) -> _Scopes:
 
 
 def _is_counted_pod(pod: Body, scopes: _Scopes) -> bool:
-    """Return whether a quota counts a pod (podMatchesScopeFunc); none is told to reach into other namespaces."""
+    """Return whether a quota counts a pod (podMatchesScopeFunc); pods of runs stay in their namespace."""
     return all(_is_in_scope(pod, *one) for one in scopes)
 
 
