@@ -9,16 +9,18 @@ from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launchers import is_python, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import strip_prefixes
-from gangplan.rules.commands import COMMAND_DOWNLOADS
+from gangplan.rules.commands import COMMAND_DOWNLOADS, COMMAND_ROOT
 
 # The name of a cluster's endpoint that reaches every address (resolve/proxy.py).
 _INTERNET = "internet"
+# Package managers of systems, which only root may use.
+_SYSTEM = ("apt", "apt-get", "dnf", "yum", "microdnf", "apk")
 # Programs that fetch packages, with the subcommands that fetch.
 _PACKAGES = {
     **dict.fromkeys(("pip", "pip3", "pipx"), ("install", "download", "wheel")),
     **dict.fromkeys(("conda", "mamba", "micromamba"), ("install", "create", "update")),
-    **dict.fromkeys(("apt", "apt-get", "dnf", "yum", "microdnf"), ("install", "update", "upgrade")),
-    **dict.fromkeys(("apk", "npm"), ("add", "install", "ci")),
+    **dict.fromkeys(_SYSTEM, ("install", "update", "upgrade", "add")),
+    "npm": ("add", "install", "ci"),
     "uv": ("sync", "add"),
     "poetry": ("install", "add"),
     "git": ("clone", "fetch", "pull", "submodule"),
@@ -32,6 +34,17 @@ _URL = re.compile(r"(?:https?|ftp|git|ssh)://([^/\s:@]+@)?(?P<host>[^/\s:?#]+)")
 # Options with which nothing is fetched, and options that name the site's own package index.
 _LOCAL = frozenset({"--no-index", "--no-deps", "--offline", "--help", "--version"})
 _INDEX = re.compile(r"--(?:extra-)?index-url(?:=.*)?|-i|--index(?:=.*)?|--default-index(?:=.*)?")
+
+
+def check_system_packages(job: Job) -> Iterator[Problem]:
+    """Yield the first change of an image's packages: only root may make it, and no run has root."""
+    for path, words in _list_programs_started_by_job_command(job.command):
+        name = program_name_of(words[0]) if words else ""
+        verb = next((word for word in words[1:] if not word.startswith("-")), "")
+        if name in _SYSTEM and verb in _PACKAGES[name]:
+            message = f"'{name} {verb}' needs root, which no run has: it fails"
+            yield Problem(path, message, "Put the packages into the image.", COMMAND_ROOT)
+            return
 
 
 def check_command_downloads(job: Job) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import EnvVar, Job, ResolvedRole
 from gangplan.plan.command import build_final_command
-from gangplan.plan.downloads import check_command_downloads
+from gangplan.plan.downloads import check_command_downloads, check_system_packages
 from gangplan.plan.environment import build_role_env, build_side_container_env, build_step_env
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
@@ -35,7 +35,8 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         )
     for container in job.containers:
         alone = dataclasses.replace(job, gpus=0, workers=1, slots=1, command=container.argv)
-        for one in check_command_downloads(alone) if container.argv else ():
+        found = (*check_system_packages(alone), *check_command_downloads(alone)) if container.argv else ()
+        for one in found:
             yield dataclasses.replace(one, path=(*container.place, *one.path))
         env = build_side_container_env(job, container)
         yield from _find_absent_fields(container.argv, env, container.place)
@@ -63,6 +64,7 @@ def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterat
     else:
         yield from check_command_words(alone)
         yield from check_outer_launch_program(alone)
+        yield from check_system_packages(alone)
         yield from check_command_downloads(alone)
 
 

@@ -66,6 +66,34 @@ def check_launcher_rendezvous_options(kept: LauncherCall) -> Iterator[WordProble
         yield WordProblem(COMMAND_RENDEZVOUS, use.at, f"{message}; {tells}", "Remove it.", edit)
 
 
+# The lowest port that the postures restricted and isolated open between workers (docs/network.md).
+_LOWEST_PORT = 1024
+# What a shell computes anew on each worker.
+_DRAWN = re.compile(r"RANDOM|\$\((?!\()|`")
+
+
+def check_meeting_port(kept: LauncherCall) -> Iterator[WordProblem]:
+    """Yield a port at which workers cannot meet: closed between them, or another one on each."""
+    job, script = kept.job, kept.found.script
+    for use in kept.found.reading.uses if job.workers > 1 else ():
+        if use.option.name.replace("_", "-") != "master-port":
+            continue
+        port, is_torch = kept.number(use), kept.found.start.launcher.kind == "torch"
+        sources = [use.value]
+        if script is not None and use.value_at < len(script.words):
+            for name in script.words[use.value_at].names:
+                sources += re.findall(rf"\b{name}=([^\n;&]*)", script.text)
+        if is_torch and (port == "0" or any(map(_DRAWN.search, sources))):
+            message = f"{use.spelled} {use.value} is another port on each of the {job.workers} workers: they never meet"
+        elif port and port.isdecimal() and int(port) < _LOWEST_PORT and job.posture != "default":
+            message = (
+                f"port {port} is closed between workers: posture {job.posture} opens {_LOWEST_PORT} to 65535"
+            )
+        else:
+            continue
+        yield WordProblem(COMMAND_RENDEZVOUS, use.at, message, "Remove it.", WordEdit(use.at, use.end))
+
+
 # Variables that other systems set in each pod or task: Kubeflow's v1 operators, Slurm, SageMaker, Azure ML,
 # Volcano.
 _ELSEWHERE = re.compile(

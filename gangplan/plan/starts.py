@@ -15,6 +15,7 @@ from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
 from gangplan.plan.rendezvous import (
     check_accelerate_launch,
     check_launcher_rendezvous_options,
+    check_meeting_port,
     check_unset_launcher_option_values,
 )
 from gangplan.plan.reserved import explain_taken_variable, is_launcher_variable
@@ -46,6 +47,7 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     yield from _find_unsplit_programs(kept)
     if kept.found.start.launcher.kind in ("torch", "deepspeed", "paddle"):
         yield from check_launcher_rendezvous_options(kept)
+        yield from check_meeting_port(kept)
     if kept.found.start.launcher.kind == "accelerate":
         yield from check_accelerate_launch(kept)
     yield from check_unset_launcher_option_values(kept)

@@ -29,7 +29,11 @@ KINDS = (
     *(("jobset.x-k8s.io/v1alpha2", "JobSet"), ("batch/v1", "Job"), ("v1", "Pod"), ("v1", "Service")),
     *(("v1", "ConfigMap"), ("v1", "Secret"), ("kueue.x-k8s.io/v1beta2", "Workload")),
 )
-_NOT_MADE = "matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]"
+
+
+def _format_exemption(user: str) -> str:
+    """Return a condition that leaves a controller out; owners prove nothing, as anybody may name some."""
+    return f"matchConditions: [{{name: not-made, expression: 'request.userInfo.username != \"{user}\"'}}]"
 
 
 def check_created_objects_by_policies(
@@ -84,7 +88,7 @@ def _build_undecided_policy_finding(name: str, home: Location, made: MadeObject)
         POLICY_UNDECIDED,
         home,
         f"policy '{name}' is about {kinds} for runs, and only the cluster can tell what it says of them",
-        f"Judge it in the cluster, or leave them out: {_NOT_MADE}.",
+        f"Judge it in the cluster, or leave them out: {_format_exemption(made.user)}.",
     )
 
 
@@ -105,7 +109,7 @@ def _build_policy_finding_on_created_object(
         where,
         drop_hash_placeholder(violation.message),
         f"{made.maker} makes this {made.body['kind']} of the run's template{so}. Patch the template, or leave"
-        f" what controllers make out of the policy ({home.file}): {_NOT_MADE}.",
+        f" what controllers make out of the policy ({home.file}): {_format_exemption(made.user)}.",
         drop_hash_placeholder(str(ref_of(made.body))),
         format_path(path),
         level=violation.severity,

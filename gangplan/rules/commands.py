@@ -97,12 +97,12 @@ COMMAND_RESERVED = Rule(
 COMMAND_ROOT = Rule(
     "command-root",
     WARNING,
-    "An option asks to run as root, which no run may do.",
+    "The command asks for root, which no run has.",
     why=(
-        "Pods of a run have a user of their own and may not become root, so --allow-run-as-root "
-        "changes nothing."
+        "Pods of a run have a user of their own and may not become root: --allow-run-as-root changes nothing, and "
+        "`apt-get install` fails."
     ),
-    fix="Remove the option.",
+    fix="Remove the option; put packages of the system into the image.",
 )
 
 COMMAND_NO_PROGRAM = Rule(
@@ -194,8 +194,7 @@ COMMAND_PIPE = Rule(
     "The exit code of the program is lost in a pipeline.",
     why=(
         "A shell ends a pipeline with the exit code of its last program: with `python train.py | tee log`, that of "
-        "tee. A training that fails then counts as complete: it is not retried, runs that come after it start, and "
-        "nobody is told."
+        "tee. A training that fails then counts as complete: it is not retried, and runs that come after it start."
     ),
     fix="Begin the script with set -o pipefail (bash).",
 )

@@ -30,6 +30,10 @@ spec: {{policyName: own, validationActions: [{action}]{bound}}}
 """
 QUEUED = "\"object.metadata.?labels['kueue.x-k8s.io/queue-name'].orValue('') != ''\""
 NOT_MADE = "  matchConditions: [{name: not-made, expression: '!has(object.metadata.ownerReferences)'}]\n"
+EXEMPT = (
+    "  matchConditions: [{name: not-made, expression: 'request.userInfo.username !="
+    ' "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager"\'}]\n'
+)
 JOBSETS = ("jobset.x-k8s.io", "jobsets")
 
 
@@ -63,6 +67,7 @@ def test_a_label_that_only_the_run_has_is_missing_on_its_objects(
 ) -> None:
     """Kueue's manual has this policy as an example: Trainer copies no label of a TrainJob."""
     assert told(tmp_path, policy(group, resource)) == [("error", "own", f"{made}: not like this")]
+    assert "request.userInfo.username != " in gangplan("validate", "-C", tmp_path).findings[0].help
 
 
 @pytest.mark.parametrize("resource", ["configmaps", "secrets", "workloads"])
@@ -81,6 +86,7 @@ def test_a_policy_that_only_the_cluster_can_decide_is_reported_once(resource: st
     "text",
     [
         policy(*JOBSETS, more=NOT_MADE),
+        policy(*JOBSETS, more=EXEMPT),
         policy(*JOBSETS, bound=", matchResources: {namespaceSelector: {matchLabels: {team: other}}}"),
         policy("", "pods", '"object.spec.containers.all(c, has(c.resources.limits))"'),
         policy("", "pods", "\"object.metadata.ownerReferences[0].kind == 'Job'\""),
@@ -94,7 +100,17 @@ def test_a_policy_that_only_the_cluster_can_decide_is_reported_once(resource: st
         ),
         policy("apps", "deployments"),
     ],
-    ids=["not made", "other namespaces", "limits", "owner", "owner's owner", "user", "Trainer", "others"],
+    ids=[
+        "not made",
+        "as the help says",
+        "other namespaces",
+        "limits",
+        "owner",
+        "owner's owner",
+        "user",
+        "Trainer",
+        "others",
+    ],
 )
 def test_policies_that_created_objects_pass_are_silent(text: str, tmp_path: Path) -> None:
     assert told(tmp_path, text) == []

@@ -225,7 +225,7 @@ def test_a_run_that_leaves_one_cluster_of_several_is_ended_there_alone(root: Pat
 
 
 def test_runs_of_a_cluster_that_leaves_git_are_reported(root: Path) -> None:
-    """Nothing is synced there any more, so its queues and policies are not told about."""
+    """Nothing is synced there any more, so its queues and policies are not reported."""
     team = root / "specs/nlp/team.yaml"
     team.write_text(team.read_text().replace("clusters: [lab]", "clusters: [lab, lab2]"))
     workspaces.write(root, {"overlays/lab2/cluster.yaml": (root / "overlays/lab/cluster.yaml").read_text()})
