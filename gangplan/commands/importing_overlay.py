@@ -34,7 +34,7 @@ def run_import_overlay_command(
     if cluster not in loaded.clusters:
         raise build_missing_cluster_error(cluster, loaded)
     patches, findings = read_imported_patches(list_files_to_import(named))
-    if not patches and not findings:
+    if not patches and not any(one.is_error for one in findings):
         raise UserError(
             "there is no strategic merge in what is named", "Name patches, or a kustomization.yaml."
         )

@@ -12,24 +12,46 @@ from gangplan.imports.merge import JsonPatchOperation, UnclearMergeError, conver
 from gangplan.objects import Body, format_scalar
 from gangplan.records import dataclass
 from gangplan.rules.imports import IMPORT_PATCH, IMPORT_SOURCE
+from gangplan.rules.model import Severity
 from gangplan.source import Document, load_all_documents
 from gangplan.starter.values import format_flow_yaml
 
 _JOB, _RUN = "gangplan.dev/job", "gangplan.dev/run"
+# Fields of a kustomization that change objects, and what does so here.
+_PREFIXES = "Names are gangplan's: runs find each other by them."
+_CHANGING = {
+    "components": "Import each component, too: name its folder.",
+    "images": "Images are in images/catalog.yaml, and mirrors in the cluster's file (mirrors:).",
+    "namespace": "Write namespace: at the team in the cluster's file.",
+    **dict.fromkeys(("namePrefix", "nameSuffix"), _PREFIXES),
+    **dict.fromkeys(
+        (
+            *("commonAnnotations", "commonLabels", "labels", "replacements", "replicas"),
+            *("configMapGenerator", "secretGenerator", "generators", "transformers", "vars", "helmCharts"),
+        ),
+        "Write it as JSON6902 operations into the cluster's overlay.",
+    ),
+}
 _KUSTOMIZATIONS = ("Kustomization", "Component")
 
 
 @dataclass(frozen=True, slots=True)
 class MergePatch:
-    """A strategic merge: its value, where it begins, and its explicit target if it has one."""
+    """A strategic merge: its value, where it begins, and its explicit target if it has one.
+
+    `operations` are those of a JSON6902 patch, which stays as it is.
+    """
 
     value: Mapping[str, Any]
     where: Location
     target: Mapping[str, Any] | None = None
+    operations: tuple[JsonPatchOperation, ...] = ()
 
     @property
     def name(self) -> str:
         """What the patch is about, for people."""
+        if self.operations and self.target is not None:
+            return " ".join(f"{key} {value}" for key, value in self.target.items())
         meta = self.value.get("metadata")
         name = meta.get("name", "") if isinstance(meta, dict) else ""
         return f"{self.value.get('kind', 'patch')} {name}".strip()
@@ -61,13 +83,21 @@ def read_imported_patches(files: Iterable[Path]) -> tuple[list[MergePatch], list
         documents, wrong = _load_patches_to_import(path)
         findings += wrong
         for document in documents:
-            if document.value.get("kind") in _KUSTOMIZATIONS or "patchesStrategicMerge" in document.value:
+            if isinstance(document.value, list):
+                findings.append(_report_lost(document.where(()), "a list of operations has no target here"))
+            elif document.value.get("kind") in _KUSTOMIZATIONS or "patchesStrategicMerge" in document.value:
                 for one, problem in _read_imported_kustomization_patches(document, path.parent, named):
                     found += [one] if one else []
                     findings += [problem] if problem else []
             elif "kind" in document.value:
                 found.append(MergePatch(document.value, document.where(())))
     return found, findings
+
+
+def _report_lost(
+    where: Location, said: str, help: str = "Write it into the cluster's overlay yourself."
+) -> Finding:
+    return Finding(IMPORT_PATCH, where, said, help, level=Severity.WARNING)
 
 
 def _load_patches_to_import(path: Path) -> tuple[list[Document], list[Finding]]:
@@ -81,16 +111,16 @@ def _load_patches_to_import(path: Path) -> tuple[list[Document], list[Finding]]:
             )
         ]
     documents, findings = load_all_documents(data, path.as_posix())
-    return [one for one in documents if isinstance(one.value, dict)], findings
+    return [one for one in documents if isinstance(one.value, (dict, list))], findings
 
 
 def _read_imported_kustomization_patches(
     document: Document, folder: Path, named: set[Path]
 ) -> Iterator[tuple[MergePatch | None, Finding | None]]:
-    """Yield the patches of a kustomization: inline texts, and files that it names."""
+    """Yield the patches of a kustomization: inline texts, and files that it names; then what else it changes."""
     entries = [
         ((key, at), one)
-        for key in ("patches", "patchesStrategicMerge")
+        for key in ("patches", "patchesStrategicMerge", "patchesJson6902")
         for at, one in _list_kustomization_entries(document, key)
     ]
     for way, entry in entries:
@@ -110,9 +140,17 @@ def _read_imported_kustomization_patches(
             continue
         yield from ((None, one) for one in findings)
         for one in documents:
+            place = where if inline is not None else one.where(())
             if isinstance(one.value, dict):
-                place = where if inline is not None else one.where(())
                 yield MergePatch(one.value, place, target if isinstance(target, dict) else None), None
+            elif isinstance(one.value, list) and isinstance(target, dict):
+                yield MergePatch({}, place, target, tuple(one.value)), None
+            else:
+                yield None, _report_lost(place, "this is no patch with a target")
+    for key in document.value:
+        if key in _CHANGING:
+            where = document.where((key,), key=True)
+            yield None, _report_lost(where, f"{key} is not taken over", _CHANGING[key])
 
 
 def _list_kustomization_entries(document: Document, key: str) -> Iterator[tuple[int, Any]]:
@@ -181,6 +219,11 @@ def _convert_imported_patch_for_objects(
     patch: MergePatch, matching: Sequence[Body]
 ) -> Iterator[ConvertedPatch]:
     """Yield one entry if the operations are the same for all objects, else one for each job or object."""
+    if patch.operations and patch.target is not None:
+        yield ConvertedPatch(
+            {key: str(value) for key, value in patch.target.items()}, patch.operations, patch
+        )
+        return
     each = [(one, tuple(convert_strategic_merge_to_json6902(one, patch.value))) for one in matching]
     each = [(one, made) for one, made in each if made]
     if patch.target is not None and len({repr(made) for _, made in each}) == 1 and len(each) == len(matching):

@@ -76,10 +76,11 @@ IMPORT_UNPLACED = Rule(
 IMPORT_PATCH = Rule(
     "import-patch",
     ERROR,
-    "No patch in a cluster's overlay can do what a strategic merge does.",
+    "Something of a kustomize overlay has no place in a cluster's overlay.",
     why=(
         "An overlay in gangplan holds JSON6902 patches on what gangplan renders. A merge for another kind, or one "
-        "that deletes an object, has nothing there to change."
+        "that deletes an object, has nothing there to change. Images, namespaces and names are fields of gangplan's "
+        "own files; this is a warning, as the patches are taken over without them."
     ),
     fix="Import what the overlay builds, or write the operations yourself (docs/overlays.md).",
 )

@@ -226,3 +226,31 @@ def test_wrong_clusters_and_sources_are_refused(root: Path, arguments: list[str]
     outcome = gangplan("import", "overlay", file, *arguments, "-C", root)
     assert outcome.code == Exit.INPUT
     assert message in outcome.err
+
+
+def test_what_is_not_taken_over_of_a_kustomization_is_named(root: Path, tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "theirs",
+        {
+            "kustomization.yaml": "kind: Kustomization\ncomponents: [../proxy]\nimages: [{name: a, newName: b}]\n"
+            "namePrefix: x-\nresources: [jobs.yaml]\npatchesJson6902:\n"
+            "- {target: {kind: TrainingRuntime}, path: labels.yaml}\n"
+            "patches:\n- {target: {kind: TrainJob}, patch: '[{op: add, path: /metadata/labels/a, value: b}]'}\n",
+            "labels.yaml": "- {op: add, path: /metadata/labels/a, value: b}\n",
+        },
+    )
+    outcome = gangplan(
+        "import", "overlay", folder / "kustomization.yaml", "--cluster", "lab", "-C", root, "--apply"
+    )
+    assert outcome.code == Exit.CLEAN, outcome.err
+    assert {one.severity for one in outcome.findings} == {"warning"}
+    assert [one.message for one in outcome.findings] == [
+        "components is not taken over",
+        "images is not taken over",
+        "namePrefix is not taken over",
+    ]
+    added = plain.load((root / OVERLAY).read_text())["patches"]
+    assert [one["target"] for one in added] == [{"kind": "TrainJob"}, {"kind": "TrainingRuntime"}]
+    assert plain.load(added[0]["patch"]) == [{"op": "add", "path": "/metadata/labels/a", "value": "b"}]
+    both = gangplan("import", "overlay", folder, "--cluster", "lab", "-C", root)
+    assert "components is not taken over" in both.err
