@@ -47,6 +47,7 @@ _REASONS = {
     "secretGenerator": "secrets never belong in Git",
     "replacements": "a replacement that matches nothing is not noticed",
 }
+_HELPS = {"images": "Change images/catalog.yaml, or mirrors: in the cluster's file."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ def _check_kustomize_component_fields(document: Document) -> list[Finding]:
                     OVERLAY_TRANSFORMER,
                     document.where((key,), key=True),
                     f"'{key}' cannot be used here: {reason}",
-                    "Use patches with JSON6902 operations.",
+                    _HELPS.get(key, "Use patches with JSON6902 operations."),
                 )
             )
     patches = value.get("patches") or []

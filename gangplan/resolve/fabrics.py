@@ -245,8 +245,8 @@ def _check_idle_fabric_capabilities(context: JobResolution, access: FabricAccess
             context.where("network", "rdma"),
             f"{_join_with_and(list(access.capabilities))} of fabric '{access.name}' does not reach the program, which runs"
             f" as user {uid}",
-            "Raise the memlock limit on the nodes (LimitMEMLOCK=infinity for containerd) and write memlock:"
-            f" unlimited at fabrics.{access.name} in {context.cluster.document.file}.",
+            "Raise the memlock limit on the nodes (LimitMEMLOCK=infinity for containerd, default_ulimits for CRI-O)"
+            f" and write memlock: unlimited at fabrics.{access.name} in {context.cluster.document.file}.",
         )
 
 
