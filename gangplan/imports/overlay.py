@@ -146,7 +146,7 @@ def _read_imported_kustomization_patches(
             elif isinstance(one.value, list) and isinstance(target, dict):
                 yield MergePatch({}, place, target, tuple(one.value)), None
             else:
-                yield None, _report_lost(place, "this is no patch with a target")
+                yield None, _report_lost(place, "this patch has no target")
     for key in document.value:
         if key in _CHANGING:
             where = document.where((key,), key=True)
