@@ -68,7 +68,7 @@ def check_launcher_rendezvous_options(kept: LauncherCall) -> Iterator[WordProble
 
 # The lowest port that the postures restricted and isolated open between workers (docs/network.md).
 _LOWEST_PORT = 1024
-# What a shell computes anew on each worker.
+# What a shell computes by itself on each worker.
 _DRAWN = re.compile(r"RANDOM|\$\((?!\()|`")
 
 

@@ -229,7 +229,8 @@ def _list_leading_assignments(words: tuple[str, ...]) -> dict[str, str]:
 
 
 def _list_program_indexes(job: Job) -> Iterator[int]:
-    """Yield the index of the first word, of the first after prefixes, and of the script or module of Python."""
+    """Yield the index of the first word, of the first after prefixes, and of a script or module of Python that
+    has options in its word; others may have blanks in their names."""
     words = job.command
     yield 0
     behind = strip_prefixes(words).at
@@ -237,7 +238,9 @@ def _list_program_indexes(job: Job) -> Iterator[int]:
         yield behind
     script = behind + 1 + (words[behind + 1 : behind + 2] == ("-m",))
     if behind < len(words) and is_python(words[behind]) and script < len(words):
-        yield script
+        name, _, options = words[script].partition(" ")
+        if options.lstrip().startswith("-") and (words[script - 1] == "-m" or name.endswith(".py")):
+            yield script
 
 
 def split_command_word(word: str) -> list[str]:
