@@ -68,8 +68,8 @@ def check_launcher_rendezvous_options(kept: LauncherCall) -> Iterator[WordProble
 
 # The lowest port that the postures restricted and isolated open between workers (docs/network.md).
 _LOWEST_PORT = 1024
-# What a shell computes by itself on each worker.
-_DRAWN = re.compile(r"RANDOM|\$\((?!\()|`")
+# What finds a port by chance, or the next free one; what a file or a number says is the same on each worker.
+_DRAWN = re.compile(r"\$\$|\bS?RANDOM\b|(?:\$\(|`)\s*(?:date|jot|od|openssl|shuf)\b|free_?port|getsockname")
 
 
 def check_meeting_port(kept: LauncherCall) -> Iterator[WordProblem]:
