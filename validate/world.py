@@ -132,6 +132,8 @@ class World:
     pods_per_node: int = 110
     manager: ManagerSettings = UNCONFIGURED_MANAGER
     asks_at: str = ""  # the address at which people ask for quota
+    # The clusters to which MultiKueue hands the runs; none if a file of one is not in this workspace.
+    workers: tuple[World, ...] = ()
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, make: Callable[[World], Value]) -> Value:

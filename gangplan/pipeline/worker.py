@@ -183,14 +183,29 @@ def _recreate_worker_state(root: Path, options: WorkerOptions) -> WorkerState:
 def build_cluster_world_before_runs(worker: WorkerState, cluster: str) -> World:
     """Return the world of a cluster before any run, built once per worker."""
     if cluster not in worker.worlds:
-        standing, generated = _load_or_build_cluster_objects(worker, cluster)
-        file = worker.workspace.clusters[cluster]
-        world = build_world_of_cluster(
-            cluster, file.spec, choose_schema_versions_of(resolve_platform_of_cluster_file(file)), standing
-        )
+        world, generated = _build_world_alone(worker, cluster)
+        world = replace(world, workers=_build_worker_cluster_worlds(worker, cluster))
         worker.worlds[cluster] = world
         worker.plain[cluster] = world if generated is None else replace(world, standing=generated)
     return worker.worlds[cluster]
+
+
+def _build_world_alone(worker: WorkerState, cluster: str) -> tuple[World, tuple[Body, ...] | None]:
+    """Return the world of a cluster without others, and its objects as generated if patches changed them."""
+    standing, generated = _load_or_build_cluster_objects(worker, cluster)
+    file = worker.workspace.clusters[cluster]
+    versions = choose_schema_versions_of(resolve_platform_of_cluster_file(file))
+    return build_world_of_cluster(cluster, file.spec, versions, standing), generated
+
+
+def _build_worker_cluster_worlds(worker: WorkerState, cluster: str) -> tuple[World, ...]:
+    """Return the worlds of the clusters to which MultiKueue hands runs; none if one of them is not known."""
+    file = worker.workspace.clusters[cluster]
+    names = file.spec.multi_kueue.clusters if file.spec.multi_kueue is not None else {}
+    known = set(worker.workspace.clusters) - worker.options.closed
+    if not known.issuperset(names):
+        return ()
+    return tuple(_build_world_alone(worker, name)[0] for name in sorted(names))
 
 
 def _load_or_build_cluster_objects(

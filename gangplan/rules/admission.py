@@ -64,6 +64,21 @@ NEVER_ADMITTED = Rule(
     echo=Deduplication.RUN,
 )
 
+NEVER_DISPATCHED = Rule(
+    "never-dispatched",
+    ERROR,
+    "No worker cluster of MultiKueue could ever start the run.",
+    why=(
+        "The cluster that dispatches runs has room for the run and reserves its quota. The copy of the run then "
+        "waits on the worker clusters. If the queue or the nodes of none of them can ever take it, it waits there "
+        "forever, holds its quota here, and nothing on this cluster says why. This is judged if all worker clusters "
+        "are in the workspace."
+    ),
+    fix="Ask for what one of the worker clusters has, or enlarge the team's quota or the pool there.",
+    is_verdict=True,
+    echo=Deduplication.RUN,
+)
+
 NOT_QUEUED = Rule(
     "not-queued",
     ERROR,

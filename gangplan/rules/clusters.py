@@ -277,10 +277,10 @@ MULTIKUEUE_AUTOSCALE = Rule(
 MULTIKUEUE_QUEUE = Rule(
     "multikueue-queue",
     ERROR,
-    "A worker cluster lacks a team's queue.",
+    "A worker cluster lacks a team's queue, or what runs are made of.",
     why=(
-        "MultiKueue creates the run's copy in the namespace and queue of the same names. Where one of them is missing, "
-        "runs are never dispatched."
+        "MultiKueue creates the run's copy in the namespace and queue of the same names, as an object of the same "
+        "kind. Where one of them is missing, or Kueue or the operator of that kind, runs are never dispatched."
     ),
     fix=(
         "Add the team with the same queue and namespace to the worker cluster, or give it here those that it has there."

@@ -27,6 +27,7 @@ PLACES = {
     "contention": ("kueue/contention.py",),
     "fit": ("scheduler",),
     "launching": ("trainer/launching.py",),
+    "dispatch": ("dispatch.py",),
     "meshes": ("meshes.py",),
     "network": ("network",),
     "plan": ("promise",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -395,3 +396,57 @@ def test_another_namespace_on_a_worker_cluster_is_fixed_in_either_file(root: Pat
     assert place.startswith(f"{CLUSTER}:16:")
     assert help == f"Write namespace: nlp at nlp in {FAR}, or namespace: nlp-far here."
     assert find_worker_queues(root, HUB.replace(TEAM, team), team) == []
+
+
+WORKER_STATES = {
+    "gang: none": (
+        ("location: on-prem\n", "location: on-prem\nenvironment: dev\ngang: none\n"),
+        "starts runs",
+    ),
+    "no Trainer": (('trainer: "2.3.0"', 'mpiOperator: "0.8.2"'), "has no Kubeflow Trainer"),
+    "Kueue and Trainer": (('trainer: "2.3.0"', 'trainer: "2.2.1"'), ""),
+}
+
+
+@pytest.mark.parametrize("state", WORKER_STATES)
+def test_a_worker_cluster_needs_kueue_and_the_operator_of_the_runs(state: str, root: Path) -> None:
+    """The copy of a run is an object of the same kind, in a queue of the same name."""
+    (old, new), said = WORKER_STATES[state]
+    assert old in workspaces.CLUSTER
+    workspaces.write(root, {CLUSTER: HUB, FAR: workspaces.CLUSTER.replace(old, new)})
+    found = [
+        one
+        for one in gangplan("validate", "-C", root).findings
+        if one.rule == "multikueue-queue" and one.help
+    ]
+    assert [one.message.startswith(f"cluster 'far' {said}") for one in found] == [True] * bool(said)
+    assert all(one.place.startswith(f"{CLUSTER}:") and FAR in one.help for one in found)
+
+
+GPUS = "a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}"
+POOLS = {
+    "arm64": (GPUS, GPUS.replace("count: 4", "arch: arm64, count: 4"), "multikueue-pool"),
+    "no node": (GPUS, GPUS.replace("count: 4", "count: 0"), "never-dispatched"),
+    "small nodes": (GPUS, GPUS.replace("count: 8", "count: 1"), "never-dispatched"),
+    "other GPUs": (GPUS, GPUS.replace("count: 8", "count: 8, resource: example.com/gpu"), "never-dispatched"),
+    "small quota": (TEAM, "nlp: {queue: training, quota: {a100: {gpus: 7}}, borrow: {}}", "never-dispatched"),
+    "just enough": (GPUS, GPUS.replace("count: 4", "count: 1"), ""),
+}
+
+
+@pytest.mark.parametrize("state", POOLS)
+def test_a_run_that_no_worker_cluster_can_start_is_reported(state: str, root: Path) -> None:
+    """The run has four workers with 2 GPUs each, and Kueue on the hub admits it."""
+    old, new, rule = POOLS[state]
+    assert old in workspaces.CLUSTER
+    workspaces.write(root, {CLUSTER: HUB, FAR: workspaces.CLUSTER.replace(old, new)})
+    outcome = gangplan("validate", "-C", root)
+    found = [one for one in outcome.findings if one.rule in ("never-dispatched", "multikueue-pool")]
+    assert [one.rule for one in found][:1] == [rule] * bool(rule)
+    if rule == "never-dispatched":
+        assert found[0].place.startswith(SPEC)
+        hub = HUB.replace("{far:", "{far: {kubeconfigSecret: far}, near:")
+        workspaces.write(root, {CLUSTER: hub, "overlays/near/cluster.yaml": workspaces.CLUSTER})
+        assert not gangplan("validate", "-C", root).errors()  # one of two is enough
+        shutil.rmtree(root / "overlays/near")
+        assert not gangplan("validate", "-C", root).errors()  # nor is what another workspace has known

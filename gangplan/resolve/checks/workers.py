@@ -41,6 +41,8 @@ def check_cluster_file_worker_clusters(notes: ClusterCheck, workspace: Workspace
         worker = workspace.clusters.get(name)
         if worker is None:
             continue  # a cluster of another workspace
+        if _is_worker_cluster_unable(notes, worker, path):
+            continue
         _check_worker_cluster_pools(notes, name, worker, path)
         for team, queue in spec.teams.items():
             there = worker.spec.teams.get(team)
@@ -58,6 +60,28 @@ def check_cluster_file_worker_clusters(notes: ClusterCheck, workspace: Workspace
                 _check_worker_cluster_namespace(notes, worker, team, workspace)
                 _check_worker_cluster_pod_security_level(notes, name, team, queue, there)
                 _check_worker_cluster_local_queues(notes, name, team, queue, there)
+
+
+def _is_worker_cluster_unable(notes: ClusterCheck, worker: ClusterFile, path: FieldPath) -> bool:
+    """Report a worker cluster without Kueue's queues, or without what runs are made of here."""
+    name, there = worker.name, worker.spec
+    if there.gang != "kueue":  # without versions.kueue, that file has its own finding
+        found = (
+            f"starts runs without Kueue (gang: {there.gang}): it has no queue to which a run could be handed"
+        )
+        help = f"Write gang: kueue in {worker.document.file}, or remove it here."
+    elif notes.spec.versions.trainer and not there.versions.trainer:
+        found = "has no Kubeflow Trainer, and runs are TrainJobs here: Kueue cannot create their copies there"
+        help = f"Install it there and state versions.trainer in {worker.document.file}, or remove it here."
+    elif not (notes.spec.versions.trainer or there.versions.mpi_operator):
+        found = "has no MPI operator, and runs are MPIJobs here: Kueue cannot create their copies there"
+        help = (
+            f"Install it there and state versions.mpiOperator in {worker.document.file}, or remove it here."
+        )
+    else:
+        return False
+    notes.report(MULTIKUEUE_QUEUE, path, f"cluster '{name}' {found}", help, key=True)
+    return True
 
 
 def _check_worker_cluster_namespace(
@@ -131,6 +155,8 @@ def _check_worker_cluster_pools(notes: ClusterCheck, name: str, worker: ClusterF
             found = "is not there"
         elif dict(there.labels) != dict(here.labels):
             found = "has other labels there"
+        elif there.processor != here.processor:
+            found = f"is {there.processor} there and {here.processor} here"
         elif set(there.taints) - set(here.taints):
             found = "has taints there that runs do not tolerate"
         elif there.topology != here.topology:
