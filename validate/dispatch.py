@@ -1,8 +1,8 @@
 """The proof of dispatch: reports a run that no worker cluster of MultiKueue could ever admit or place.
 
-Kueue reserves quota on the cluster that hands runs on, creates the run's copy on the worker clusters, and keeps
-the first that one of them admits (v0.19, pkg/controller/admissionchecks/multikueue). If none ever does, the run
-waits there with its quota reserved, and no event on this cluster says why.
+Kueue reserves quota on the cluster that hands runs on, creates the run's copy on the worker clusters, and
+keeps the first that one of them admits (v0.19, pkg/controller/admissionchecks/multikueue). If none ever does,
+the run waits there with its quota reserved, and no event on this cluster says why.
 """
 
 from __future__ import annotations
