@@ -12,7 +12,7 @@ from gangplan.model.quantity import Quantity
 from gangplan.model.trial import Origins, PartOrigins
 from gangplan.records import dataclass
 
-# The variable with the name of a dated run, to which NO_PROXY refers (resolve/schedule.py).
+# The variable with the name of a dated run, to which CHECKPOINT_DIR and NO_PROXY refer (resolve/schedule.py).
 RUN_NAME_VARIABLE = "GANGPLAN_RUN"
 # The variable with the folder of a worker's scratch.
 SCRATCH_VARIABLE = "SCRATCH_DIR"
@@ -58,6 +58,11 @@ class EnvVar:
     def is_own(self) -> bool:
         """Whether each pod has a value of its own."""
         return bool(self.field or self.resource)
+
+
+def sort_variables(variables: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
+    """Sort variables by name, after that of the run's name: a variable can refer only to those before it."""
+    return tuple(sorted(variables, key=lambda one: (one.name != RUN_NAME_VARIABLE, one.name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from gangplan.model.job import (
     SideContainer,
     ValueOrigin,
 )
-from gangplan.model.pods import SCRATCH_VARIABLE
+from gangplan.model.pods import SCRATCH_VARIABLE, sort_variables
 from gangplan.model.quantity import Quantity
 from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.plan.traffic import START_ORIGINS, build_traffic_env
@@ -148,9 +148,12 @@ def _merge_own_env_variables(
     return tuple(
         replace(
             one,
-            origins=(*one.origins, *_mark_origins_aside(ValueOrigin("spec", (*place, "env", name)), *asked)),
+            origins=(
+                *one.origins,
+                *_mark_origins_aside(ValueOrigin("spec", (*place, "env", one.name)), *asked),
+            ),
         )
-        for name, one in sorted(variables.items())
+        for one in sort_variables(variables.values())
     )
 
 
@@ -228,8 +231,7 @@ def _list_pod_host_names(job: Job, entry: str, count: int) -> list[str]:
 
 
 def _merge_default_env(job: Job, defaults: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
-    variables = {variable.name: variable for variable in (*defaults, *job.env)}
-    return tuple(variables[name] for name in sorted(variables))
+    return sort_variables({variable.name: variable for variable in (*defaults, *job.env)}.values())
 
 
 # Variables that the MPI operator sets in a launcher after those of its template, which would therefore have

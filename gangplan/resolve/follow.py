@@ -12,8 +12,8 @@ from dataclasses import replace
 from gangplan.findings import Finding
 from gangplan.model.cost import compute_max_seconds
 from gangplan.model.duration import format_duration
-from gangplan.model.job import EnvVar, Job, RunSchedule
-from gangplan.model.pods import RUN_NAME_VARIABLE
+from gangplan.model.job import Job, RunSchedule
+from gangplan.model.pods import RUN_NAME_VARIABLE, sort_variables
 from gangplan.model.starts import NoZonesError, find_shortest_cron_start_gap
 from gangplan.resolve.context import JobResolution
 from gangplan.resolve.handed_on import check_claims_passed_to_later_job, check_regimes_of_data_passed_on
@@ -83,13 +83,12 @@ def resolve_followed_schedule(
     if job.schedule is None or not job.is_dated:
         return job
     _check_gap_between_followed_runs(context, job, job.schedule, longest)
-    env = job.env if any(one.name == RUN_NAME_VARIABLE for one in job.env) else _add_run_name_env(job)
+    env = job.env
+    if all(
+        one.name != RUN_NAME_VARIABLE for one in env
+    ):  # its date tells the model of one night from another
+        env = sort_variables((*env, build_dated_run_name_env()))
     return replace(job, schedule=replace(job.schedule, follows=tuple(names)), env=env)
-
-
-def _add_run_name_env(job: Job) -> tuple[EnvVar, ...]:
-    """Return the job's variables with the name of the run, whose date identifies the night's model."""
-    return tuple(sorted((*job.env, build_dated_run_name_env()), key=lambda one: one.name))
 
 
 def _explain_why_job_cannot_follow(

@@ -10,7 +10,7 @@ from gangplan.model.cost import compute_max_seconds
 from gangplan.model.cron import HOUR, MINUTE, find_next_cron_start, parse_cron
 from gangplan.model.duration import format_duration
 from gangplan.model.job import HASH_PLACEHOLDER, EnvVar, Job, RunSchedule, ValueOrigin
-from gangplan.model.pods import RUN_NAME_VARIABLE
+from gangplan.model.pods import CHECKPOINT_ENV, RUN_NAME_VARIABLE, sort_variables
 from gangplan.model.starts import (
     FIRST_YEAR,
     NoZonesError,
@@ -70,9 +70,27 @@ def resolve_schedule(context: JobResolution, job: Job, asked: Asked, field: str 
     made = RunSchedule(
         asked.cron, asked.time_zone, asked.starting_deadline, asked.keep, asked.concurrency, client, uid, gid
     )
-    if not client:
-        return replace(job, schedule=made)
-    return replace(job, schedule=made, is_dated=True, env=_add_dated_pods_to_no_proxy(job))
+    is_dated = bool(client)
+    env = _add_dated_pods_to_no_proxy(job) if is_dated else job.env
+    return replace(
+        job, schedule=made, is_dated=is_dated, env=_give_checkpoints_own_folder(job, env, is_dated)
+    )
+
+
+def _give_checkpoints_own_folder(job: Job, env: tuple[EnvVar, ...], is_dated: bool) -> tuple[EnvVar, ...]:
+    """Return the variables with a folder of each run's own in CHECKPOINT_DIR.
+
+    Otherwise each start of a schedule would resume the finished training of the one before. A dated run's name is
+    a variable, which must come before the one that uses it.
+    """
+    if "checkpoint" not in job.origins:
+        return env
+    name = f"$({RUN_NAME_VARIABLE})" if is_dated else f"{job.name}-{HASH_PLACEHOLDER}"
+    folder = next(one for one in env if one.name == CHECKPOINT_ENV[0])
+    value = folder.value.replace("$(", "$$(") if is_dated else folder.value
+    folder = replace(folder, value=f"{value}/{name}", is_expanded=is_dated)
+    rest = [one for one in env if one.name not in (RUN_NAME_VARIABLE, folder.name)]
+    return sort_variables((*rest, folder, *([build_dated_run_name_env()] if is_dated else [])))
 
 
 def _add_dated_pods_to_no_proxy(job: Job) -> tuple[EnvVar, ...]:
@@ -87,7 +105,7 @@ def _add_dated_pods_to_no_proxy(job: Job) -> tuple[EnvVar, ...]:
     ]
     if found == list(job.env):
         return job.env
-    return tuple(sorted((*found, build_dated_run_name_env()), key=lambda one: one.name))
+    return sort_variables((*found, build_dated_run_name_env()))
 
 
 def build_dated_run_name_env() -> EnvVar:

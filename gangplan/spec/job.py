@@ -206,7 +206,7 @@ class Checkpoint(Strict):
     every_steps: int = Field(1000, ge=1, description="Steps between two checkpoints.", examples=[1000])
     resume: bool = Field(
         True,
-        description="Start from the latest checkpoint if there is one (CHECKPOINT_RESUME).",
+        description="Start from the latest checkpoint if there is one (CHECKPOINT_RESUME). All runs of a job share the folder CHECKPOINT_DIR, also run: 2 and those of a changed spec; each start of a schedule has its own.",
         examples=[True],
     )
 

@@ -154,3 +154,15 @@ def test_a_second_run_before_the_commit_raises_nothing(jobs: Path) -> None:
         assert spec.read_text() == f"{SPEC}run: 2\n"
     assert outcome.out == "nlp/filings: run: 2 in its spec is not committed yet\n"
     assert not outcome.err
+
+
+def test_each_start_has_checkpoints_of_its_own(jobs: Path) -> None:
+    """A commit that starts a run names it, and the run's folder of checkpoints after it."""
+    folders = []
+    for run in (1, 2):
+        write(jobs, {"specs/nlp/filings.yaml": f"{SPEC}checkpoint: {{to: filings}}\nrun: {run}\n"})
+        assert gangplan("render", "-C", jobs).code == 0
+        (file,) = (jobs / "rendered/lab/runs/nlp").glob("*-*.yaml")
+        assert f"value: /checkpoints/filings/{file.stem}}}" in file.read_text()
+        folders.append(file.stem)
+    assert len({*folders}) == 2

@@ -253,3 +253,25 @@ def test_a_dated_run_differs_from_an_ordinary_one_only_in_its_names(proxy: str, 
         text = json.dumps(dated["TrainingRuntime"])
         assert text.count(",.$(GANGPLAN_RUN),localhost,") == 4, "launcher and workers, in both spellings"
         assert "metadata.labels['jobset.sigs.k8s.io/jobset-name']" in text
+
+
+@pytest.mark.parametrize("proxy", ["", PROXY], ids=["plain", "proxy"])
+@pytest.mark.parametrize(
+    ("to", "folder"), [("filings", "/checkpoints/filings"), ("lidar", "s3://lidar/filings")]
+)
+def test_each_start_has_checkpoints_of_its_own(to: str, folder: str, proxy: str, root: Path) -> None:
+    """Otherwise every night would resume the finished training of the night before."""
+    spec = f"{worlds.SPEC}checkpoint: {{to: {to}}}\n"
+    worlds.stock(root, spec, **{"overlays/lab/cluster.yaml": worlds.CLUSTER + proxy})
+    runtime = worlds.one(worlds.rendered(root), "TrainingRuntime")
+    seen = 0
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        for container in job["template"]["spec"]["template"]["spec"]["containers"]:
+            names = [one["name"] for one in container["env"]]
+            values = {one["name"]: one.get("value") for one in container["env"]}
+            assert values["CHECKPOINT_DIR"] == f"{folder}/$(GANGPLAN_RUN)"
+            # The kubelet expands only variables that come before.
+            assert names.index("GANGPLAN_RUN") < names.index("CHECKPOINT_DIR")
+            assert names.count("GANGPLAN_RUN") == 1
+            seen += 1
+    assert seen == 2, "launcher and workers"
