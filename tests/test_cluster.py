@@ -192,7 +192,7 @@ def test_runs_that_change_in_the_same_way_share_one_line(root: Path) -> None:
     assert "30 runs get a new name and would train again:" in outcome.out
     assert re.search(r"nlp/filings: filings-[0-9a-f]{8} -> filings-[0-9a-f]{8}\n", outcome.out)
     assert "    and 20 more\n" in outcome.out
-    assert "gangplan render --keep-runs" in outcome.out
+    assert "keepRuns: true in the cluster's file" in outcome.out
     assert outcome.out.count("\n") < 60
 
 

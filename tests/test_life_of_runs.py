@@ -187,7 +187,7 @@ def test_a_change_of_image_is_reported_with_its_cost_and_both_remedies(committed
     assert found.severity == "warning"
     assert re.search(r"at most [0-9]+ .PU-hours", found.message)
     assert found.message.endswith("; because of images/catalog.yaml:6:13 (images.openmpi.digest)")
-    assert "--keep-runs" in found.help
+    assert "write keepRuns: true in overlays/lab/cluster.yaml" in found.help
     assert "keep: true" in found.help
 
 

@@ -20,6 +20,7 @@ from gangplan.emit import is_launch_file, is_run_file, swap
 from gangplan.emit.lock import lock_state_folder
 from gangplan.errors import Exit
 from tests import workspaces
+from tests.rules.worlds import commit
 from tests.workspaces import gangplan, render, rendered, tree, write
 
 SECOND = workspaces.SPEC.replace("workers: 4", "workers: 2")
@@ -803,6 +804,51 @@ def test_a_new_image_renames_runs_and_is_reported(root: Path) -> None:
     render(root)
     (new,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
     assert new.name != old.name
+
+
+def test_a_cluster_keeps_its_runs_in_every_command(root: Path) -> None:
+    """What CI runs has no flag: the file of the cluster says it."""
+    render(root)
+    commit(root)
+    (old,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
+    write(root, {"images/catalog.yaml": workspaces.CATALOG.replace("332211ffee", "332211ffef")})
+    write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER + "keepRuns: true\n"})
+    assert [one.rule for one in render(root).findings] == ["run-kept"]
+    assert list((root / "rendered/lab/runs/nlp").glob("*-*.yaml")) == [old]
+    for command in (("validate",), ("render", "--check"), ("validate", "--base", "HEAD")):
+        for flags in ((), ("--no-cache",)):
+            outcome = gangplan(*command, *flags, "-C", root)
+            assert outcome.code == Exit.CLEAN, outcome.err
+            assert [one.rule for one in outcome.findings] == ["run-kept"]
+    plan = gangplan("plan", "--base", "HEAD", "-C", root)
+    assert "trains again" not in plan.out
+    write(root, {"overlays/lab/cluster.yaml": workspaces.CLUSTER})
+    assert "run-renamed" in [one.rule for one in gangplan("validate", "-C", root).findings]
+
+
+def test_a_run_that_todays_versions_refuse_cannot_be_kept(root: Path) -> None:
+    """Trainer 2.3 has no numProcPerNode of torch: the API server would refuse objects for 2.1."""
+    new = 'kubernetes: "1.34.4", trainer: "2.3.0", kueue: "0.19.2"'
+    old = 'kubernetes: "1.33.4", trainer: "2.1.0", kueue: "0.16.1"'
+    spec = workspaces.SPEC.replace("image: openmpi", "image: pytorch")
+    cluster = workspaces.CLUSTER.replace(new, old)
+    write(root, {"specs/nlp/filings.yaml": spec, "overlays/lab/cluster.yaml": cluster})
+    render(root)
+    (run,) = (root / "rendered/lab/runs/nlp").glob("*-*.yaml")
+    write(
+        root,
+        {"overlays/lab/cluster.yaml": workspaces.CLUSTER, "specs/nlp/filings.yaml": spec + "keep: true\n"},
+    )
+    outcome = gangplan("render", "-C", root)
+    (found,) = [one for one in outcome.findings if one.severity == "error"]
+    assert (found.rule, found.place) == ("schema", "specs/nlp/filings.yaml:1:1")
+    assert (
+        f"run {run.stem} cannot be kept as it was rendered: unknown field 'numProcPerNode'" in found.message
+    )
+    assert found.help.startswith("Write state: archived until that run is over")
+    write(root, {"specs/nlp/filings.yaml": spec + "state: archived\n"})
+    assert not render(root).errors()
+    assert not run.exists()
 
 
 def test_a_changed_spec_is_a_new_run_even_when_runs_are_kept(root: Path) -> None:

@@ -27,7 +27,7 @@ JOB = "gangplan.dev/job"
 STATE, STOPPED = "gangplan.dev/state", "stopped"
 SPEC_HASH = "gangplan.dev/spec-hash"
 # What helps as long as rendered/ still has the earlier run.
-_KEEP = "To keep the old one, write keep: true in the spec or render with --keep-runs. "
+_KEEP = "To keep the old one, write keep: true in the spec, or keepRuns: true in the file of its cluster. "
 
 
 def meta_of(body: Body) -> Body:

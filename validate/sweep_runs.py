@@ -32,7 +32,7 @@ _WORDS: dict[Rule, str] = {
     " old ones that are not over train next to the new ones",
 }
 _RETIRED = "To end the old ones: gangplan retire --write lists them in retired:."
-_KEEP = "To keep them, render with --keep-runs. "
+_KEEP = "To keep them, write template: {keep: true} in the sweep. "
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from gangplan.model.job import Job
 from gangplan.records import dataclass
 from gangplan.rules.specs import RUN_KEPT, RUN_RENAMED
 from gangplan.source import MAX_DOCUMENT_BYTES
+from gangplan.spec.root import OVERLAYS
 
 # On the TrainJob: the hash of what the user wrote, which distinguishes a change of platform or templates from
 # a change of the spec.
@@ -148,8 +149,7 @@ def build_renamed_finding(
         f"{f'; {why}' if why else ''}"
     )
     help = (
-        "To keep runs as they were rendered: --keep-runs, for render and for the checks;"
-        f" to keep this one alone, write {keep} in its spec. The catalog lists an image that they keep"
-        " under earlier:."
+        f"To keep this run as it was rendered, write {keep} in its spec; to keep all runs, keepRuns: true in"
+        f" {OVERLAYS}/{cluster}/cluster.yaml. The catalog lists an image that they keep under earlier:."
     )
     return Finding(RUN_RENAMED, where, message, help, clue=Clue(kind="run", given=(cluster, name)))

@@ -10,6 +10,7 @@ result is checked like any new run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from gangplan.emit import EarlierRun, EarlierRuns, build_renamed_finding
 from gangplan.findings import FieldPath, Finding, Location
@@ -17,6 +18,7 @@ from gangplan.generators.files import FILES_MAP_KIND as FILES
 from gangplan.generators.files import generate_files_config_map
 from gangplan.gitops.record import STATE_ANNOTATION, STOPPED_STATE, build_run_record
 from gangplan.model.backend import BACKEND_BY_HOLDER, BACKEND_BY_KIND, RUNTIME_FRAMEWORK_LABEL
+from gangplan.model.job import Job
 from gangplan.model.kinds import CLAIM_API_VERSION, CLAIM_TEMPLATE_KIND
 from gangplan.objects import Body
 from gangplan.pipeline.lineage import annotate_image_digest
@@ -89,6 +91,20 @@ def name_run_or_keep_earlier_one(
     if kept is None:
         return name, None, wrong
     return earlier.name, kept, [] if job.is_stopped else [change]
+
+
+def explain_why_run_cannot_be_kept(job: Job, name: str, finding: Finding) -> Finding:
+    """Return what the API server of today would refuse in a kept run."""
+    if not finding.is_error:
+        return finding
+    waived = " A waiver can excuse it." if finding.rule.may_be_waived else ""
+    return replace(
+        finding,
+        where=Location(job.source, 1, 1),
+        message=f"run {name} cannot be kept as it was rendered: {finding.message}",
+        help="Write state: archived until that run is over: it goes on, and no other starts. To train again"
+        f" instead, take out keep: true, keepRuns: true or --keep-runs.{waived}",
+    )
 
 
 def _explain_difference_from_earlier_run(
@@ -320,5 +336,5 @@ def _build_forged_earlier_run_finding(earlier: EarlierRun, why: str) -> Finding:
         Location(f"{RENDERED}/{earlier.path}", 1, 1),
         f"the run was changed after it was rendered: {why}",
         "Restore the file from an earlier commit. To start the run again instead, render without --keep-runs,"
-        " or remove keep: true from its spec.",
+        " and remove keep: true from its spec or keepRuns: true from the file of its cluster.",
     )

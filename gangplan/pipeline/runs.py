@@ -19,6 +19,7 @@ from gangplan.pipeline.kept_runs import (
     build_run_objects_for_tree,
     build_run_path,
     check_retired_runs,
+    explain_why_run_cannot_be_kept,
     name_run_or_keep_earlier_one,
     restore_retired_run,
 )
@@ -123,8 +124,8 @@ def _render_cluster_runs(worker: WorkerState, cluster: str, units: list[tuple[Ru
 class _Draft:
     """A run in progress: its objects as generated and as built, and what was found about it.
 
-    `is_sound`: nothing is wrong with an object itself, so the run can be judged. `is_telling`: its objects
-    have schema facts that those before them lack.
+    `is_kept`: an earlier run takes its place. `is_sound`: nothing is wrong with an object itself, so the run
+    can be judged. `is_telling`: its objects have schema facts that those before them lack.
     """
 
     worker: WorkerState
@@ -137,6 +138,7 @@ class _Draft:
     name: str = ""
     texts: Sequence[str] = ()
     retired: dict[str, list[Body]] = field(default_factory=dict)  # earlier runs that are over, by name
+    is_kept: bool = False
     is_sound: bool = False
     is_telling: bool = False
 
@@ -167,6 +169,12 @@ class _Draft:
         """Return findings about the run, with the waivers that cover them."""
         return apply_waivers_to_findings(findings, self.worker.workspace.waivers, Subject.of(self.unit.job))
 
+    def explained(self, findings: list[Finding]) -> list[Finding]:
+        """Return findings about the objects; of a kept run, no field of the spec can mend them."""
+        if not self.is_kept or self.unit.job.is_stopped:
+            return findings
+        return [explain_why_run_cannot_be_kept(self.unit.job, self.name, one) for one in findings]
+
 
 def _name_run_or_restore_earlier_one(draft: _Draft) -> None:
     """Name the run by what it holds, or take an earlier run in its place if that is to be kept or stopped."""
@@ -182,6 +190,7 @@ def _name_run_or_restore_earlier_one(draft: _Draft) -> None:
     clusters = worker.workspace.clusters
     draft.findings += check_retired_runs(worker.earlier, clusters, draft.unit, draft.name)
     if kept is not None:
+        draft.is_kept = True
         draft.generated = draft.bodies = kept
         draft.texts = [dump_object_as_block_yaml(body) for body in kept]
     _restore_retired_runs_of_job(draft)
@@ -206,7 +215,7 @@ def _check_run(draft: _Draft) -> None:
     """Check each object by itself, against the schema of its kind and the rules."""
     given = draft.bodies, draft.generated, draft.unit.job.platform, draft.tracer
     wrong, draft.is_telling = check_built_file_at_gate(draft.worker, draft.cluster, *given)
-    draft.findings += wrong
+    draft.findings += draft.explained(wrong)
     draft.is_sound = not any(finding.is_error for finding in draft.excused(wrong))
 
 
@@ -226,9 +235,10 @@ def _judge_run_by_policies(draft: _Draft) -> None:
         bare = [remove_waiver_marks(body, job.waived) for body in draft.bodies]
         bare, tracer = add_schedule_creator_pods(bare, draft.tracer) if job.is_dated else (bare, draft.tracer)
         before = () if draft.generated is draft.bodies else draft.generated  # a kept run is as it was
-        draft.findings += judge_objects_by_cluster_policies(
+        found = judge_objects_by_cluster_policies(
             draft.worker, draft.cluster, bare, tracer, result, others, before
         )
+        draft.findings += draft.explained(found)
 
 
 def _record_kueue_demand(draft: _Draft) -> None:

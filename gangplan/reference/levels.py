@@ -92,7 +92,7 @@ LEVELS: dict[str, tuple[Level, ...]] = {
         _build_field_level(
             "queues and quotas",
             "See [quotas.md](quotas.md).",
-            "cohorts gang podsReadyTimeout fairSharing preemption overcommit kueue admissionChecks multiKueue",
+            "cohorts gang podsReadyTimeout fairSharing preemption overcommit keepRuns kueue admissionChecks multiKueue",
         ),
         _build_field_level(
             "network and registries",

@@ -139,4 +139,7 @@ def _render_renamed_run_lines(upgrade: Upgrade) -> list[str]:
     lines += [f"    {run.team}/{run.job}: {run.old} -> {run.new}" for run in again[:MOST_RUNS]]
     if len(again) > MOST_RUNS:
         lines.append(f"    and {len(again) - MOST_RUNS} more")
-    return [*lines, "  To keep runs as they were rendered: gangplan render --keep-runs."]
+    return [
+        *lines,
+        "  To keep them as they were rendered, as far as these versions accept that: keepRuns: true in the cluster's file.",
+    ]

@@ -77,7 +77,7 @@ def _format_retraining_note(again: Sequence[RunEdit], why: str) -> str:
     words += f", {why}." if why else "."
     if any(len(one.keeping) > _FEWEST_STEPS for one in again):
         return words
-    return f"{words} To keep a run instead of retraining it, write keep: true in its spec (in a sweep: below template:), or render with --keep-runs."
+    return f"{words} To keep a run instead of retraining it, write keep: true in its spec (in a sweep: below template:), or keepRuns: true in the file of its cluster."
 
 
 def _group_sweep_edits(edits: Sequence[RunEdit]) -> list[list[RunEdit]]:

@@ -121,7 +121,7 @@ def assemble_job(context: JobResolution, parts: JobParts) -> Job:
         run=spec.run,
         is_archived=spec.state == "archived",
         is_stopped=spec.state == "stopped",
-        is_kept=spec.keep,
+        is_kept=spec.keep or context.cluster.spec.keep_runs,
         retired=spec.retired,
         regimes=compliance.regimes,
         residency=compliance.residency,

@@ -210,7 +210,7 @@ def _rewrite_help_of_retrain_finding(
     steps for all runs."""
     if not any(map(keeping.list_needs, runs)):
         return finding.help
-    every = f"To keep all runs: {every}; the checks need --keep-runs, too. "
+    every = f"To keep all runs: {every}. "
     one = (
         f"To keep the old one: {', then '.join(keeping.list_steps(runs[0]))}. "
         if finding.clue.kind == "run"
@@ -240,7 +240,10 @@ class Keeping:
         """Return the steps that keep all runs, in their order."""
         steps = [format_restoring(self.revision, "")] if any(map(self._is_missing, runs)) else []
         steps += dict.fromkeys(words for run in runs for words in self._list_unlisted_images(run))
-        return ", then ".join((*steps, "gangplan render --keep-runs"))
+        steps += dict.fromkeys(
+            f"write keepRuns: true in {OVERLAYS}/{run.cluster}/cluster.yaml" for run in runs
+        )
+        return ", then ".join((*steps, "gangplan render"))
 
     def list_needs(self, run: RetrainedRun) -> list[str]:
         """Return what must be done before keep: true keeps a run."""

@@ -117,7 +117,7 @@ RUN_FORGED = Rule(
     ERROR,
     "A kept run is not what was rendered.",
     why=(
-        "--keep-runs carries over an earlier run, and nobody looks at its file as closely as at a spec. "
+        "keep: true, keepRuns: true or --keep-runs carries over an earlier run, and nobody looks at its file as closely as at a spec. "
         "Its name contains a hash of what it runs; when the two disagree, somebody changed it by hand."
     ),
     fix=(

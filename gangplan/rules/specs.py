@@ -571,7 +571,7 @@ RUN_RENAMED = Rule(
         "A run's name contains a hash of what it runs. When the cluster, the image or gangplan changes "
         "what a spec renders to, it is a different run, and it trains again at the next sync."
     ),
-    fix="To keep runs as they were rendered, use --keep-runs for render and for the checks.",
+    fix="To keep a run as it was rendered, write keep: true in its spec; to keep all runs of a cluster, keepRuns: true in its file.",
 )
 
 RUN_KEPT = Rule(
@@ -579,8 +579,8 @@ RUN_KEPT = Rule(
     NOTE,
     "A run is kept as it was rendered.",
     why=(
-        "With --keep-runs the committed run stays as it is, although today's platform would render a "
-        "different one."
+        "With keep: true, keepRuns: true or --keep-runs, the committed run stays as it is, although today's platform "
+        "would render a different one."
     ),
     fix="To run with today's platform, raise run: in the spec.",
     untested="render --keep-runs writes; tests/test_render.py has it.",

@@ -552,6 +552,11 @@ class Cluster(Strict):
     overcommit: bool = Field(
         False, description="Whether quotas may promise more than the nodes have.", examples=[True]
     )
+    keep_runs: bool = Field(
+        False,
+        description="True: keep runs as they were rendered while their specs stay the same, as render --keep-runs does, in every command and in CI. Take it out again once the earlier runs are over.",
+        examples=[True],
+    )
     kueue: KueueSettings = Field(
         KueueSettings(),
         description="Settings of Kueue's manager that decide about runs; `gangplan cluster kueue-config` prints its configuration.",

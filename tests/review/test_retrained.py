@@ -131,8 +131,11 @@ def follow(at: Repository, steps: str) -> None:
         elif step == "write keep: true in the spec":
             with (at.root / "specs/nlp/filings.yaml").open("a") as file:
                 file.write("keep: true\n")
+        elif written := re.fullmatch(r"write (keepRuns: true) in (\S+)", step):
+            with (at.root / written[2]).open("a") as file:
+                file.write(f"{written[1]}\n")
         else:
-            assert step.startswith("gangplan render")
+            assert step == "gangplan render"
             outcome = gangplan(*step.split()[1:], "-C", at.root)
             assert not outcome.errors(), outcome.err
 
@@ -159,11 +162,11 @@ def test_the_help_keeps_all_runs_when_followed_literally(shared: Repository, is_
     change(shared, TEAM, "WARN", "INFO")
     if is_committed:
         settle(shared)
-    steps = re.search(r"To keep all runs: (.*?); ", replaced(shared)["filings"].help)
+    steps = re.search(r"To keep all runs: (.*?)\. ", replaced(shared)["filings"].help)
     assert steps
     follow(shared, steps[1])
     shared.commit()
-    outcome = gangplan("validate", "-C", shared.root, "--base", "main", "--keep-runs")
+    outcome = gangplan("validate", "-C", shared.root, "--base", "main")
     assert [one.rule for one in outcome.findings] == ["run-kept", "run-kept"]
 
 
