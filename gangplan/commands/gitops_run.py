@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,23 @@ def run_gitops_write_command(request: Request) -> Exit:
         check_output_flag_paths_free(files, folder)
     for files, folder in ready:
         write_or_print_files(files, str(folder), is_check=False)
+    _warn_of_clusters_with_several_engines(given, [one.name for one in made if one.home and one.by_cluster])
     return Exit.CLEAN
+
+
+def _warn_of_clusters_with_several_engines(given: EngineInput, engines: Sequence[str]) -> None:
+    """Warn of clusters whose objects several engines would apply: each undoes what the other does."""
+    from gangplan.delivery.clusters import is_synced_by_engine
+
+    clusters = given.workspace.clusters if given.workspace else {}
+    for name in given.clusters:
+        both = [one for one in engines if is_synced_by_engine(one, clusters[name].spec)]
+        if len(both) > 1:
+            sys.stderr.write(
+                f"warning: {' and '.join(both)} both sync cluster {name}\n"
+                f"  help: State the version of one of them in overlays/{name}/cluster.yaml, such as"
+                f' versions: {{argocd: "3.5.1"}}, or leave the other out of {SETTINGS_FILE}.\n'
+            )
 
 
 def find_output_folder_of_gitops_engine(root: Path, engine: GitopsEngine, said: GitopsSettings) -> Path:

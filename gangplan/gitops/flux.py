@@ -19,6 +19,7 @@ from gangplan.gitops.source import RepositorySource
 from gangplan.model import backend, syncing
 from gangplan.model.kinds import SYNC_WAVES, find_kinds_of_parts
 from gangplan.objects import Body
+from gangplan.records import dataclass
 from gangplan.source import load_objects
 from gangplan.spec.root import RENDERED
 from gangplan.template import render_yaml
@@ -72,6 +73,20 @@ _REPLACING = {backend.TRAINJOB.name: _REPLACE, backend.MPIJOB.name: _REPLACE_MPI
 _QUEUES = {"platform": CLUSTERQUEUE_HEALTH, "tenants": LOCALQUEUE_HEALTH}
 
 
+@dataclass(frozen=True, slots=True)
+class FluxAccess:
+    """What Flux needs to read a source, and what must be there first.
+
+    `secrets` are fields of the source (source-controller v1.9: secretRef, certSecretRef, proxySecretRef) with
+    the names of Secrets; `provider` is whose workload identity reads it, and `after` the Kustomization on
+    which the first one depends; empty if there is none.
+    """
+
+    secrets: tuple[tuple[str, str], ...] = ()
+    provider: str = ""
+    after: str = ""
+
+
 def build_flux_objects(
     cluster: str,
     source: RepositorySource,
@@ -79,6 +94,7 @@ def build_flux_objects(
     has_kueue: bool = True,
     hands_on: bool = False,
     controllers: Sequence[str] = (backend.TRAINJOB.stated,),
+    access: FluxAccess = FluxAccess(),  # noqa: B008  it is frozen
 ) -> list[Body]:
     """Build the source and the Kustomizations of one cluster.
 
@@ -98,6 +114,7 @@ def build_flux_objects(
         "kind": "OCIRepository" if source.is_oci else "GitRepository",
         "ref": _select_source_ref_field(source),
         "source": source,
+        "access": access,
         "patch": _CREATE_ONCE,
         "unless": _UNLESS,
         "runs": [(kind, _REPLACING[name].format(other) if has_kueue else "") for kind, name in made.items()],

@@ -14,6 +14,7 @@ from gangplan.delivery import engine, stated
 from gangplan.delivery.engine import EngineInput, EngineOption, GitopsEngine
 from gangplan.errors import Exit
 from gangplan.gitops.made import parse_gitops_command_header
+from gangplan.source import load_objects
 from tests import workspaces
 from tests.gitops.scripts import git
 from tests.workspaces import gangplan, tree, write
@@ -234,3 +235,39 @@ def test_an_engine_needs_only_one_module(root: Path) -> None:
     file.write_text(file.read_text().replace("there", "nowhere"))
     assert "spindle/sync.txt is stale" in gangplan("gitops", "check", "-C", root).out
     assert "spindle" in gangplan("schema", "print", "workspace").out
+
+
+def test_flux_reads_a_private_repository_through_a_proxy(root: Path) -> None:
+    """What a source needs is stated, so that the file stays what gitops check expects."""
+    more = "secret: bank-git, proxy: squid, provider: github, after: operators"
+    write(root, {"gangplan.yaml": f"{HEAD}gitops:\n  repo: {URL}\n  engines:\n    flux: {{{more}}}\n"})
+    assert gangplan("gitops", "write", "-C", root).code == Exit.CLEAN
+    source, platform, tenants, *_ = load_objects((root / "flux/lab.yaml").read_text())
+    assert source["spec"]["secretRef"] == {"name": "bank-git"}
+    assert source["spec"]["proxySecretRef"] == {"name": "squid"}
+    assert source["spec"]["provider"] == "github"
+    assert platform["spec"]["dependsOn"] == [{"name": "operators"}]
+    assert tenants["spec"]["dependsOn"] == [{"name": "lab-platform"}]
+    assert gangplan("gitops", "check", "-C", root).code == Exit.CLEAN
+    write(root, {"gangplan.yaml": f"{HEAD}gitops:\n  repo: {URL}\n  engines:\n    flux: {{ca: bank-ca}}\n"})
+    refused = gangplan("gitops", "write", "-C", root)
+    assert (refused.code, "Add the key ca.crt to that Secret" in refused.err) == (Exit.INPUT, True)
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_warned"),
+    [("", True), ('argocd: "3.5.1", ', False), ('argocd: "3.5.1", flux: "2.9.0", ', True)],
+)
+def test_a_cluster_that_two_engines_sync_is_warned_of(versions: str, is_warned: bool, root: Path) -> None:
+    cluster = workspaces.CLUSTER.replace("versions: {", f"versions: {{{versions}")
+    other = workspaces.CLUSTER.replace("versions: {", 'versions: {flux: "2.9.0", ')
+    settings = f"{HEAD}gitops:\n  repo: {URL}\n  engines:\n    argocd: {{}}\n    flux: {{}}\n"
+    write(
+        root,
+        {"gangplan.yaml": settings, "overlays/lab/cluster.yaml": cluster, "overlays/far/cluster.yaml": other},
+    )
+    workspaces.render(root)
+    outcome = gangplan("gitops", "write", "-C", root)
+    assert outcome.code == Exit.CLEAN
+    assert ("argocd and flux both sync cluster lab" in outcome.err) == is_warned
+    assert "cluster far" not in outcome.err
