@@ -375,6 +375,51 @@ def test_the_cluster_file_decides_the_settings(root: Path) -> None:
     assert "Kueue 0.18: off unless this block is there" in text
 
 
+def test_openshift_gets_the_object_from_which_its_operator_configures_kueue(root: Path) -> None:
+    """The operator overwrites the manager's ConfigMap."""
+    change(root, "versions: {", 'versions: {openshift: "4.21", mpiOperator: "0.8.2", ')
+    sharing = "{usageHalfLifeTime: 7d, usageSamplingInterval: 5m, resourceWeights: {memory: 0, cpu: 1.5}}"
+    change(root, "region:", f"kueue: {{admissionFairSharing: {sharing}}}\npodsReadyTimeout: 10s\nregion:")
+    document, text = config(root)
+    assert document == {
+        "apiVersion": "kueue.openshift.io/v1",
+        "kind": "Kueue",
+        "metadata": {"name": "cluster"},
+        "spec": {
+            "managementState": "Managed",
+            "config": {
+                "integrations": {"frameworks": ["BatchJob", "JobSet", "TrainJob", "MPIJob"]},
+                "workloadManagement": {"labelPolicy": "None"},
+                "gangScheduling": {
+                    "policy": "ByWorkload",
+                    "byWorkload": {"admission": "Parallel", "timeoutSeconds": 30},
+                },
+                "preemption": {"preemptionPolicy": "FairSharing"},
+                "admissionFairSharing": {
+                    "configuration": "Custom",
+                    "custom": {
+                        "usageHalfLifeTimeSeconds": 604800,
+                        "usageSamplingIntervalSeconds": 300,
+                        "resourceWeights": [
+                            {"name": "cpu", "weight": "1.5"},
+                            {"name": "memory", "weight": "0"},
+                        ],
+                    },
+                },
+            },
+        },
+    }
+    assert "ConfigMap is lost" in text
+    assert "takes 30 seconds to a day" in text
+
+
+def test_what_the_operator_has_no_field_for_is_named(root: Path) -> None:
+    change(root, "versions: {", 'versions: {openshift: "4.21", ')
+    change(root, "region:", "kueue: {resources: {excludeResourcePrefixes: [example.com/]}}\nregion:")
+    _, text = config(root)
+    assert "# The operator has no field for kueue.resources of overlays/lab/cluster.yaml." in text
+
+
 def test_a_cluster_without_kueue_has_no_configuration(root: Path) -> None:
     change(root, ', kueue: "0.19.2"', "")
     change(root, "region:", "gang: volcano\nregion:")

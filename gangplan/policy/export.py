@@ -16,7 +16,7 @@ from gangplan.objects import ADMISSION_API, BINDING_KIND, POLICY_KIND, Body
 from gangplan.packs.read import PolicySource
 from gangplan.policy.checks import collect_policy_sources
 from gangplan.policy.choose import ChosenPolicy
-from gangplan.policy.guards import add_policy_guard_conditions
+from gangplan.policy.guards import OPENSHIFT_CONTROLLERS, add_policy_guard_conditions
 from gangplan.policy.objects import POLICIES_NAMESPACE, POLICY_PREFIX, build_policies_namespace
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Policies
@@ -57,9 +57,13 @@ def build_applied_policy_objects(workspace: Workspace, cluster: str) -> list[App
         _is_home(one) for one in sources
     ):
         sources = [PolicySource(build_policies_namespace(), None, file.document.file), *sources]
+    settings = file.spec.policies
+    if file.spec.versions.openshift:
+        controllers = (*settings.controllers, *OPENSHIFT_CONTROLLERS)
+        settings = settings.model_copy(update={"controllers": controllers})
     found = [
         AppliedObject(
-            name_policy_object_in_cluster(one, file.spec.policies, names),
+            name_policy_object_in_cluster(one, settings, names),
             one,
             _find_chosen_policy(one.body, pages),
         )

@@ -18,6 +18,12 @@ CONTROLLERS = (
     "kubeflow-system/kubeflow-trainer-controller-manager",
     "kueue-system/kueue-controller-manager",
 )
+# The same as Red Hat's operators install them (bindata of openshift/kueue-operator
+# and openshift/jobset-operator).
+OPENSHIFT_CONTROLLERS = (
+    "openshift-jobset-operator/jobset-controller-manager",
+    "openshift-kueue-operator/kueue-controller-manager",
+)
 # Kubernetes' own controllers run as accounts of kube-system, or all under one name.
 _KUBERNETES = "system:serviceaccount:kube-system:"
 _MANAGER = "system:kube-controller-manager"

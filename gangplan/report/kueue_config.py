@@ -8,13 +8,14 @@ know stops it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gangplan.generators.common import LABEL_PREFIX
 from gangplan.model.backend import TRAINJOB
 from gangplan.model.quantity import Quantity
 from gangplan.model.support import look_up_kueue_line
 from gangplan.model.version import ToolVersion
+from gangplan.report.kueue_operator import list_settings_without_field, render_kueue_operator_config
 from gangplan.spec.admission import ManagedResources, UsageSharing
 from gangplan.spec.manager import map_device_classes_to_resources
 from gangplan.workspace import ClusterFile
@@ -29,8 +30,11 @@ TEAM_LABEL = f"{LABEL_PREFIX}team"
 def render_kueue_config(cluster: ClusterFile, kueue: ToolVersion) -> str:
     """Return the configuration of one cluster with a Kueue that gangplan knows."""
     spec = cluster.spec
+    first = f"# Kueue {kueue} on {cluster.name}, from {cluster.document.file}."
+    if spec.versions.openshift:
+        return _render_for_operator(cluster, kueue, first)
     out = [
-        f"# Kueue {kueue} on {cluster.name}, from {cluster.document.file}.",
+        first,
         "# Put these keys into controller_manager_config.yaml of ConfigMap kueue-manager-config (namespace",
         "# kueue-system), in addition to those already there, and restart the manager. It fails on a key that it does not know.",
         "# Fields and defaults as of Kueue 0.15.2, 0.18.2 and 0.19.2.",
@@ -52,6 +56,23 @@ def render_kueue_config(cluster: ClusterFile, kueue: ToolVersion) -> str:
     if spec.monitoring is not None:
         parts.append(_render_kueue_metrics())
     parts.append(_render_managed_namespaces())
+    return _join_commented_lines(out, parts)
+
+
+def _render_for_operator(cluster: ClusterFile, kueue: ToolVersion, first: str) -> str:
+    """Return the object that configures the Red Hat build of Kueue."""
+    out = [
+        first,
+        "# On OpenShift, the operator of the Red Hat build of Kueue writes the manager's configuration from this object and",
+        "# restarts it; what somebody writes into its ConfigMap is lost. Apply this in place of the object of that name.",
+    ]
+    if missing := list_settings_without_field(cluster):
+        out.append(f"# The operator has no field for {', '.join(missing)} of {cluster.document.file}.")
+    return _join_commented_lines(out, [render_kueue_operator_config(cluster, kueue)])
+
+
+def _join_commented_lines(out: list[str], parts: Iterable[Lines]) -> str:
+    """Return lines of YAML below `out`, each below the comment that explains it."""
     for part in parts:
         for line, why in part:
             indent = line[: len(line) - len(line.lstrip())].replace("- ", "  ")

@@ -275,8 +275,8 @@ class Policies(Strict):
     controllers: tuple[ServiceAccount, ...] = Field(
         (),
         max_length=32,
-        description="Controllers whose updates policies leave alone, as NAMESPACE/SERVICEACCOUNT, besides those of Kubernetes, Kueue, Trainer and JobSet as upstream installs them.",
-        examples=[["openshift-kueue-operator/kueue-controller-manager"]],
+        description="Controllers whose updates policies leave alone, as NAMESPACE/SERVICEACCOUNT, besides those of Kubernetes, Kueue, Trainer and JobSet as upstream and, on OpenShift, Red Hat's operators install them.",
+        examples=[["batch-system/kueue-controller-manager"]],
     )
 
 

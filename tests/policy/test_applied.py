@@ -274,6 +274,18 @@ def test_policies_ignore_the_site_s_controllers(tmp_path: Path) -> None:
     assert "kueue-system:kueue-controller-manager" in build_match_conditions()[1]["expression"]
 
 
+@pytest.mark.parametrize(("more", "is_known"), [("", False), ('openshift: "4.21", ', True)])
+def test_policies_ignore_the_operators_of_openshift(more: str, is_known: bool, tmp_path: Path) -> None:
+    """Kueue suspends and starts runs there under another name than upstream's."""
+    root = site(tmp_path, "policies: {packs: [residency]}\n")
+    file = root / "overlays/lab/cluster.yaml"
+    file.write_text(file.read_text().replace("versions: {", f"versions: {{{more}"))
+    texts = [str(one["spec"].get("matchConditions")) for one in bodies(root) if one["kind"] == POLICY_KIND]
+    own = "system:serviceaccount:openshift-kueue-operator:kueue-controller-manager"
+    assert [own in text for text in texts] == [is_known] * len(texts)
+    assert texts
+
+
 def test_a_policy_without_room_for_conditions_is_unchanged() -> None:
     own = [{"name": f"c{number}", "expression": "true"} for number in range(63)]
     spec = {"matchConstraints": {"resourceRules": [{"operations": ["UPDATE"]}]}, "matchConditions": own}
