@@ -15,6 +15,18 @@ QUEUE_UNKNOWN = Rule(
     fix="Correct the name, remove it to use the team's own queue, or have it added to localQueues.",
 )
 
+PODS_READY_EARLY = Rule(
+    "pods-ready-early",
+    WARNING,
+    "Runs go back to the queue before their pods can be ready.",
+    why=(
+        "Kueue takes the quota away from a run whose pods are not all ready within podsReadyTimeout, and tries again "
+        "later. Nodes that come only when pods wait for them take minutes, and an image takes as long as it is large. If "
+        "the time is shorter, each attempt ends before its pods start, and no run of the cluster ever does."
+    ),
+    fix="Write a longer podsReadyTimeout, such as 30m.",
+)
+
 USAGE_SHARING_OFF = Rule(
     "usage-sharing-off",
     WARNING,

@@ -450,3 +450,24 @@ def test_a_run_that_no_worker_cluster_can_start_is_reported(state: str, root: Pa
         assert not gangplan("validate", "-C", root).errors()  # one of two is enough
         shutil.rmtree(root / "overlays/near")
         assert not gangplan("validate", "-C", root).errors()  # nor is what another workspace has known
+
+
+GROWN = "autoscale: {most: 8}, "
+READY = {
+    "a second": ("1s", "", True),
+    "just under a minute": ("59s", "", True),
+    "a minute": ("60s", "", False),
+    "nodes that come": ("299s", GROWN, True),
+    "nodes that come in time": ("5m", GROWN, False),
+    "nodes that Kueue asks for": ("60s", "autoscale: {most: 8, provisioningClass: check}, ", False),
+}
+
+
+@pytest.mark.parametrize("state", READY)
+def test_pods_have_time_to_become_ready(state: str, root: Path) -> None:
+    timeout, grown, is_early = READY[state]
+    cluster = workspaces.CLUSTER.replace("cpu: {count: 4", f"cpu: {{{grown}count: 4")
+    workspaces.write(root, {CLUSTER: f"{cluster}podsReadyTimeout: {timeout}\n"})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "pods-ready-early"]
+    assert len(found) == is_early
+    assert all(("nodes of pool 'cpu'" in one.message) == bool(grown) for one in found)

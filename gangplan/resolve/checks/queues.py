@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gangplan.findings import FieldPath
+from gangplan.model.duration import format_duration
 from gangplan.model.support import has_reached_kueue_patch, look_up_kueue_line
 from gangplan.model.version import parse_version
 from gangplan.resolve.checks.notes import ClusterCheck
@@ -13,6 +14,7 @@ from gangplan.rules.queues import (
     ADMISSION_CHECK_OWNER,
     CONCURRENT_ADMISSION_REFUSED,
     CONCURRENT_ADMISSION_VERSION,
+    PODS_READY_EARLY,
     QUEUE_WEIGHTLESS_FIRST,
     USAGE_SHARING_OFF,
 )
@@ -36,6 +38,8 @@ _OWN_CONTROLLERS = {
 }
 # validateConcurrentAdmissionPolicy, pkg/webhooks/clusterqueue_webhook.go; same in Kueue v0.18.2 and v0.19.2.
 _MOST_POOLS = 16
+# What pods need at least to become ready, and on a node that comes only when they wait for it, in seconds.
+_LEAST_READY_S, _LEAST_NODE_S = 60, 300
 
 
 def check_cluster_file_queues(notes: ClusterCheck) -> None:
@@ -53,6 +57,26 @@ def check_cluster_file_queues(notes: ClusterCheck) -> None:
             counting.check_cluster_file_usage_weights(notes, notes.spec.kueue.admission_fair_sharing)
     for name, check in notes.spec.admission_checks.items():
         _check_cluster_file_admission_check(notes, name, check)
+    _check_cluster_file_pods_ready_timeout(notes)
+
+
+def _check_cluster_file_pods_ready_timeout(notes: ClusterCheck) -> None:
+    """Check that pods can be ready before Kueue takes the run's quota away."""
+    timeout, grown = notes.spec.pods_ready_timeout, None
+    if timeout < _LEAST_NODE_S:
+        pools = notes.spec.node_pools.items()
+        grown = next((name for name, pool in pools if pool.autoscale and not pool.is_asked_for), None)
+    if timeout >= _LEAST_READY_S and grown is None:
+        return
+    reason = "an image alone can take longer to pull"
+    if grown is not None:
+        reason = f"nodes of pool '{grown}', which come only when pods wait for them, take longer"
+    notes.report(
+        PODS_READY_EARLY,
+        ("podsReadyTimeout",),
+        f"after {format_duration(timeout)} a run whose pods are not ready goes back to the queue, and {reason}",
+        "Write podsReadyTimeout: 30m.",
+    )
 
 
 def _check_cluster_file_local_queue_weights(notes: ClusterCheck, path: FieldPath, team: TeamQueue) -> None:
