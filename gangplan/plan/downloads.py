@@ -9,7 +9,7 @@ from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launchers import is_python, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import strip_prefixes
-from gangplan.rules.commands import COMMAND_DOWNLOADS, COMMAND_ROOT
+from gangplan.rules.commands import COMMAND_DOWNLOADS, COMMAND_ROOT, PACKAGES_LOST
 
 # The name of a cluster's endpoint that reaches every address (resolve/proxy.py).
 _INTERNET = "internet"
@@ -29,6 +29,10 @@ _PACKAGES = {
     "kaggle": ("datasets", "competitions"),
     "gdown": (),
 }
+# Programs that install packages for what runs later in the same container.
+_INSTALLERS = ("pip", "pip3", "conda", "mamba", "micromamba")
+# Options that name where packages go.
+_INTO = frozenset({"--target", "--prefix", "--root", "-p", "--dest"})
 _BY_URL = frozenset({"curl", "wget", "aria2c"})
 _URL = re.compile(r"(?:https?|ftp|git|ssh)://([^/\s:@]+@)?(?P<host>[^/\s:?#]+)")
 # Options with which nothing is fetched, and options that name the site's own package index.
@@ -45,6 +49,37 @@ def check_system_packages(job: Job) -> Iterator[Problem]:
             message = f"'{name} {verb}' needs root, which no run has: it fails"
             yield Problem(path, message, "Put the packages into the image.", COMMAND_ROOT)
             return
+
+
+def check_packages_outlive_container(job: Job, what: str) -> Iterator[Problem]:
+    """Yield the first installation of packages with which the command of `what` ends.
+
+    What a later program of the same command uses is not lost, nor what is put into a named folder.
+    """
+    found = list(_list_programs_started_by_job_command(job.command))
+    installs = [_describe_installation(words) for _, words in found]
+    if not installs or not installs[-1]:
+        return
+    first = max((at for at, one in enumerate(installs) if not one), default=-1) + 1
+    message = (
+        f"'{installs[first]}' installs into this {what} alone: nothing of it is left when the program starts"
+    )
+    help = "Put the packages into the image, or into a folder of a claim: --target=/data/packages, with PYTHONPATH."
+    yield Problem(found[first][0], message, help, PACKAGES_LOST)
+
+
+def _describe_installation(words: Sequence[str]) -> str:
+    """Return the words of an installation into the file system of the container; empty if it is none."""
+    if not words:
+        return ""
+    name, rest = program_name_of(words[0]), list(words[1:])
+    if is_python(words[0]) and rest[:2] == ["-m", "pip"]:
+        name, rest = rest[1], rest[2:]
+    if name == "uv" and rest[:1] == ["pip"]:
+        name, rest = "pip", rest[1:]
+    verb = next((word for word in rest if not word.startswith("-")), "")
+    has_folder = any(word.partition("=")[0] in _INTO or word.startswith("-t") for word in rest)
+    return f"{name} {verb}" if name in _INSTALLERS and verb == "install" and not has_folder else ""
 
 
 def check_command_downloads(job: Job) -> Iterator[Problem]:

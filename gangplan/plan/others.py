@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.job import EnvVar, Job, ResolvedRole
 from gangplan.plan.command import build_final_command
-from gangplan.plan.downloads import check_command_downloads, check_system_packages
+from gangplan.plan.downloads import (
+    check_command_downloads,
+    check_packages_outlive_container,
+    check_system_packages,
+)
 from gangplan.plan.environment import build_role_env, build_side_container_env, build_step_env
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
@@ -35,13 +39,22 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         )
     for container in job.containers:
         alone = dataclasses.replace(job, gpus=0, workers=1, slots=1, command=container.argv)
-        found = (*check_system_packages(alone), *check_command_downloads(alone)) if container.argv else ()
-        for one in found:
+        what = "sidecar" if container.is_sidecar else "setup container"
+        for one in _find_package_problems(alone, "" if container.is_sidecar else what):
             yield dataclasses.replace(one, path=(*container.place, *one.path))
         env = build_side_container_env(job, container)
         yield from _find_absent_fields(container.argv, env, container.place)
-        what = "sidecar" if container.is_sidecar else "setup container"
         yield from _find_role_or_step_setting_problems(alone, container.env, container.place, what)
+
+
+def _find_package_problems(alone: Job, what: str) -> Iterator[Problem]:
+    """Yield what is wrong with packages that a command fetches, and installs in `what` runs before the program."""
+    if not alone.command:
+        return
+    yield from check_system_packages(alone)
+    yield from check_command_downloads(alone)
+    if what:
+        yield from check_packages_outlive_container(alone, what)
 
 
 def _find_absent_fields(
@@ -64,8 +77,7 @@ def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterat
     else:
         yield from check_command_words(alone)
         yield from check_outer_launch_program(alone)
-        yield from check_system_packages(alone)
-        yield from check_command_downloads(alone)
+        yield from _find_package_problems(alone, "step")
 
 
 def _count_requested_gpus(other: ResolvedRole) -> int:

@@ -105,6 +105,17 @@ COMMAND_ROOT = Rule(
     fix="Remove the option; put packages of the system into the image.",
 )
 
+PACKAGES_LOST = Rule(
+    "packages-lost",
+    WARNING,
+    "Packages are installed where the program does not run.",
+    why=(
+        "A setup container and a step have a file system of their own, of which nothing but mounted volumes is left "
+        "when the program starts. What `pip install` puts into the image of the one, the other does not find."
+    ),
+    fix="Put the packages into the image, or install them into a folder of a claim: pip install --target.",
+)
+
 COMMAND_NO_PROGRAM = Rule(
     "command-no-program",
     ERROR,
