@@ -17,6 +17,14 @@ _PASSING = frozenset({"exec", "command"})
 # Shell words whose assignments last.
 _KEEPING = frozenset({"export", "declare", "typeset", "readonly"})
 
+# Options that name interfaces, with the variables that set the same (Horovod 0.28.1, MPICH 5.0.2).
+_INTERFACES = {
+    **dict.fromkeys(("network-interface", "network-interfaces"), "HOROVOD_GLOO_IFACE"),
+    "iface": "HYDRA_IFACE",
+}
+# The option of horovodrun with options of mpirun, in one word.
+_MPI_ARGS = "mpi-args"
+
 
 @dataclass(frozen=True, slots=True)
 class VariableSetting:
@@ -66,6 +74,16 @@ def _find_launcher_option_settings(
     reading: LauncherReading, at: FieldPath, shift: int
 ) -> Iterator[VariableSetting]:
     """Yield the variables and parameters in a launcher's options; parameters get their names as variables."""
+    for use in reading.uses:
+        path = (*at, use.at + shift) if at else ()
+        if use.option.name in _INTERFACES:
+            spelled = f"--{use.option.name}"
+            yield VariableSetting(_INTERFACES[use.option.name], use.value, path, spelled=spelled)
+        elif use.option.name == _MPI_ARGS:
+            words = use.value.split()
+            for flag, name, value in zip(words, words[1:], words[2:], strict=False):
+                if flag.lstrip("-") == "mca":
+                    yield VariableSetting(f"OMPI_MCA_{name}", value, path, spelled=name)
     for use in reading.of("env", "parameter"):
         name, value = use.value, " ".join(use.values[1:])
         path = (*at, use.at + shift) if at else ()

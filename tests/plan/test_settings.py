@@ -52,6 +52,13 @@ mpich      | env HYDRA_IFACE=ens5                         | interface-unknown
 mpich      | env FI_TCP_IFACE=ib0                         | interface-unknown
 openmpi    | mpirun --mca btl_tcp_if_include ib0 python t.py   | interface-unknown
 openmpi    | mpirun -x GLOO_SOCKET_IFNAME=ens5 python t.py     | interface-unknown
+horovod    | horovodrun -np 8 --network-interfaces ens5 python t.py  | interface-unknown
+horovod    | horovodrun -np 8 --network-interface=lo,ens5 python t.py | interface-unknown
+horovod    | horovodrun -np 8 --network-interface eth0 python t.py   |
+horovod    | horovodrun -np 8 --mpi-args='--mca btl_tcp_if_include ens5' python t.py | interface-unknown
+horovod    | horovodrun -np 8 --mpi-args='-mca btl_tcp_if_include eth0 -mca btl ^openib' python t.py |
+mpich      | flags -iface ens5                            | interface-unknown
+mpich      | flags -iface eth0                            |
 pytorch    | env NCCL_SOCKET_IFNAME=eno1 python t.py      | interface-unknown
 pytorch    | bash -c 'NCCL_SOCKET_IFNAME=eno1 python t.py'     | interface-unknown
 pytorch    | bash -c 'export NCCL_SOCKET_IFNAME=eno1; python t.py' | interface-unknown
