@@ -88,6 +88,11 @@ def _check_launcher_count_option(
         hint = f"Write {use.spelled} {expected}" + (
             f", or {filled} to let gangplan fill it in." if filled else "."
         )
+        if colon and low.isdecimal() and high.isdecimal() and int(low) < int(high):
+            hint = (
+                f"For workers that come and go, write elastic: {{min: {low}, max: {high}}} in place of workers, and"
+                " the program alone as the command. For a fixed number, write {use.spelled} {expected}."
+            )
         yield WordProblem(
             RANKS_MISMATCH, use.value_at, message, hint, replace_launcher_option_value(use, str(expected))
         )

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.plan.environment import list_meeting_names
-from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launch import LauncherCall, replace_launcher_option_value
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
 from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_UNSET
@@ -132,6 +132,7 @@ def check_accelerate_launch(kept: LauncherCall) -> Iterator[WordProblem]:
         and any(reading.of("workers"))
         and any(reading.of("count"))
     ):
+        yield from _find_deepspeed_launcher_of_accelerate(kept)
         return
     message = f"accelerate does not know about the run's {job.workers} workers: each would train alone"
     program = extract_launched_program(kept.found)
@@ -147,6 +148,29 @@ def check_accelerate_launch(kept: LauncherCall) -> Iterator[WordProblem]:
     )
     whole = () if edit else _build_accelerate_script(kept)
     yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit, whole)
+
+
+# Ways in which accelerate starts DeepSpeed on several hosts that use what each worker is told; by default it
+# calls `deepspeed`, which reaches the others by pdsh and a host file (Accelerate 1.15.0, utils/launch.py).
+_OWN_HOST, _MULTINODE = ("standard",), "deepspeed-multinode-launcher"
+
+
+def _find_deepspeed_launcher_of_accelerate(kept: LauncherCall) -> Iterator[WordProblem]:
+    """Yield a problem if accelerate would start DeepSpeed's own launcher on each of several workers."""
+    uses = {use.option.name: use for use in kept.found.reading.uses}
+    chosen = uses.get(_MULTINODE)
+    if chosen is not None and chosen.value not in _OWN_HOST:
+        message = f"{chosen.spelled} {chosen.value} starts the ranks of all hosts from each worker, which reach none"
+        hint = f"Write {chosen.spelled} {_OWN_HOST[0]}."
+        edit = replace_launcher_option_value(chosen, _OWN_HOST[0])
+        yield WordProblem(COMMAND_RENDEZVOUS, chosen.at, message, hint, edit)
+    elif chosen is None and (asked := uses.get("use-deepspeed")) is not None:
+        message = (
+            "accelerate would start DeepSpeed by pdsh from each worker, which reaches none of the others"
+        )
+        added = ("--deepspeed_multinode_launcher", *_OWN_HOST)
+        edit = WordEdit(asked.end, asked.end, added)
+        yield WordProblem(COMMAND_RENDEZVOUS, asked.at, message, f"Add {' '.join(added)}.", edit)
 
 
 def _has_other_accelerate_options(kept: LauncherCall) -> bool:
@@ -169,10 +193,13 @@ def _build_accelerate_script(kept: LauncherCall) -> tuple[str, ...]:
     own = [
         use
         for use in reading.uses
-        if use.option.role in ("count", "workers", "rendezvous") or use.option.name == "main-process-port"
+        if use.option.role in ("count", "workers", "rendezvous")
+        or use.option.name in ("main-process-port", _MULTINODE)
     ]
     skipped = {index for use in own for index in range(use.at, use.end)}
     words = [word for index, word in enumerate(reading.words) if index > reading.at and index not in skipped]
+    if {"use-deepspeed", _MULTINODE} & {use.option.name for use in reading.uses}:
+        words = ["--deepspeed_multinode_launcher", *_OWN_HOST, *words]
     told = (
         f'accelerate launch --num_machines {job.workers} --num_processes {job.ranks} --machine_rank "$PET_NODE_RANK"'
         ' --main_process_ip "$PET_MASTER_ADDR" --main_process_port "$PET_MASTER_PORT"'
