@@ -67,6 +67,14 @@ History = Annotated[
 Since = Annotated[
     str | None, typer.Option("--since", help="With --history: the day to begin with.", metavar="YYYY-MM-DD")
 ]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        "--until",
+        help="With --history: the last day; then each run counts in the period in which Git got it.",
+        metavar="YYYY-MM-DD",
+    ),
+]
 MeasuredFile = Annotated[
     Path | None,
     typer.Option(
@@ -100,6 +108,7 @@ def cost(
     elsewhere: Elsewhere = False,
     history: History = False,
     since: Since = None,
+    until: Until = None,
     measured: MeasuredFile = None,
     no_cache: NoCacheFlag = False,
     engine: EngineFlag = "auto",
@@ -114,11 +123,11 @@ def cost(
 
     asked = build_request(workspace, cluster, team, specs, engine, jobs, uses_cache=not no_cache)
     given = {"--by": by != "run", "--month": month is not None, "--durations": durations is not None}
-    if history or since is not None:
+    if history or since is not None or until is not None:
         _refuse_with("--history", given, "--month", "--durations")
         from gangplan.commands.cost_history import print_cost_history
 
-        raise typer.Exit(print_cost_history(asked, by, since, format, measured))
+        raise typer.Exit(print_cost_history(asked, by, since, format, measured, until))
     if measured is not None:
         _refuse_with("--measured", given, "--by", "--month", "--durations")
         from gangplan.commands.cost_measured import print_measured_cost

@@ -36,10 +36,15 @@ _WIDEST = 63
 
 
 def print_cost_history(
-    request: Request, by: str, since: str | None, format: str, measured: Path | None = None
+    request: Request,
+    by: str,
+    since: str | None,
+    format: str,
+    measured: Path | None = None,
+    until: str | None = None,
 ) -> Exit:
-    """Print which runs the branch had since a day, what they cost at most, and what they cost for the hours
-    that were measured.
+    """Print which runs the branch had since a day, or got up to another day and on it, what they cost at most,
+    and what they cost for the hours that were measured.
 
     Raises UserError for invalid flags, for a file that is not an export, and if there are no runs.
     """
@@ -53,11 +58,18 @@ def print_cost_history(
     if request.specs:
         raise UserError("--history is about runs, not specs", "Choose with --team and --cluster.")
     target = resolve_output_file_flag(file, request.root, "the history") if equals else None
-    midnight = datetime.datetime.combine(resolve_day(since, "--since"), datetime.time(), datetime.UTC)
+    first, end = _find_midnight(resolve_day(since, "--since")), None
+    if until is not None:
+        end = _find_midnight(resolve_day(until, "--until") + datetime.timedelta(days=1))
+        if end <= first:
+            raise UserError(f"--until {until} is before --since {since}", f"Write --until {since} or later.")
     lasted = _read_measured_hours(measured) if measured is not None else None
-    told = read_run_history(request.root, int(midnight.timestamp()), request.clusters, request.teams, lasted)
+    told = read_run_history(request.root, first, request.clusters, request.teams, lasted, end)
     _refuse_measured_flag_for_two_clusters(told, measured)
     if not told.items:
+        if until is not None:
+            message = f"Git got no runs in rendered/ from {since} to {until}"
+            raise UserError(message, "Name other days, or leave --until out.")
         raise UserError(f"Git had no runs in rendered/ since {since}", "Name an earlier day.")
     said = _format_costs_for_history_flag(told, by, name, lasted is not None)
     if target is not None:
@@ -65,6 +77,11 @@ def print_cost_history(
     else:
         sys.stdout.write(said)
     return Exit.CLEAN
+
+
+def _find_midnight(day: datetime.date) -> int:
+    """Return the first second of a day (UTC), in seconds since 1970."""
+    return int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp())
 
 
 def _read_measured_hours(path: Path) -> dict[tuple[str, str], Decimal]:

@@ -82,10 +82,13 @@ def read_run_history(
     clusters: Sequence[str] = (),
     teams: Sequence[str] = (),
     lasted: Mapping[tuple[str, str], Decimal] | None = None,
+    until: int | None = None,
 ) -> Told:
     """Return the runs that the branch had at any time from `since` on (seconds since 1970), in a stable
     order.
 
+    With `until`, those that it got from `since` on and before then, so that periods add up: each run, and
+    each measured start of a schedule, belongs to one.
     `lasted` are the hours that runs were measured to last, by namespace and run. Raises UserError for a
     shallow clone, ToolError outside a repository.
     """
@@ -96,6 +99,7 @@ def read_run_history(
         one
         for one in _iterate_run_stays_in_git_history(wanted, held)
         if (one.left is None or one.left.time_s > since)
+        and (until is None or one.entered.time_s < until)
         and (not clusters or one.cluster in clusters)
         and (not teams or one.team in teams)
     ]
@@ -112,8 +116,10 @@ def read_run_history(
         if kinds & {"CronJob", "Job"}:  # a schedule, or a Job that waits for runs before it, has a template
             bodies = unwrap_scheduled_run(bodies)
         if "CronJob" in kinds:
-            runs = _list_dated_stays(one, bodies, dated, since)
+            runs = _list_dated_stays(one, bodies, dated, since, until)
             schedules += not runs
+        elif until is not None and one.entered.time_s < since:
+            continue  # of an earlier period
         for run in runs:
             name = _find_namespace(bodies), run.run
             # Hours of a run whose file came back are those of both stays: they count once.
@@ -148,14 +154,16 @@ def _list_dated_stays(
     bodies: Sequence[Body],
     dated: Mapping[tuple[str, str], Sequence[tuple[float, str]]],
     since: int,
+    until: int | None,
 ) -> list[RunInHistory]:
-    """Return a stay for each measured run that a schedule started, from `since` on, while its file was as it
-    is here."""
+    """Return a stay for each measured run that a schedule started, from `since` on and before `until`, while
+    its file was as it is here."""
     run = next((body for body in bodies if body.get("kind") == TRAINJOB.kind), {})
     name = str(_find_nested_value(run, "metadata", "name") or "")
     if not name.endswith(f"-{DATED_SUFFIX}"):
         return []
-    first, last = max(stay.entered.time_s, since), stay.left.time_s if stay.left else None
+    ends = [one for one in (stay.left.time_s if stay.left else None, until) if one is not None]
+    first, last = max(stay.entered.time_s, since), min(ends, default=None)
     return [
         replace(stay, run=measured, left=None, is_ended=False)
         for start, measured in dated.get((_find_namespace(bodies), name.removesuffix(f"-{DATED_SUFFIX}")), ())

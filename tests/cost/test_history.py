@@ -95,6 +95,24 @@ def test_a_run_removed_from_git_costs_until_its_timeout(
     assert (run["how"], run["most"]) == ("removed", "300.00")
 
 
+def test_months_add_up(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is still there on the first of a month belongs to the month in which Git got it."""
+    at(monkeypatch, 3)
+    repo.write(other=workspaces.SPEC)
+    repo.render()
+    repo.commit()
+    jobs = {
+        days: [run["job"] for run in history(repo, "--until", days[1], since=days[0])["runs"]]
+        for days in [("2026-11-01", "2026-11-03"), ("2026-11-04", "2026-11-04"), ("2026-11-01", "2026-11-30")]
+    }
+    assert list(jobs.values()) == [["filings"], ["other"], ["filings", "other"]]
+    outcome = gangplan("cost", "-C", repo.root, "--history", "--since", "2026-12-01", "--until", "2026-12-31")
+    assert (outcome.code, "got no runs" in outcome.err) == (Exit.INPUT, True)
+    assert len(history(repo, since="2026-12-01")["runs"]) == 2
+    outcome = gangplan("cost", "-C", repo.root, "--since", "2026-11-02", "--until", "2026-11-01")
+    assert (outcome.code, "Write --until 2026-11-02 or later" in outcome.err) == (Exit.INPUT, True)
+
+
 def test_prices_are_those_of_the_day(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, 3)
     path = repo.root / "overlays/lab/cluster.yaml"
@@ -217,6 +235,8 @@ def test_measured_runs_of_schedules_are_counted(
     assert {one["name"] for one in found["used"]} == set(dated)
     later = history(repo, "--measured", tmp_path / "used.json", since="2026-11-04")
     assert [one["run"] for one in later["runs"] if one["measuredHours"]] == [f"{job}-20261104-0200"]
+    day = history(repo, "--measured", tmp_path / "used.json", "--until", "2026-11-03", since="2026-11-03")
+    assert [one["run"] for one in day["runs"]] == [f"{job}-20261103-0200"]
 
 
 def test_hours_of_a_run_that_came_back_count_once(
