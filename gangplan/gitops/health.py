@@ -177,10 +177,11 @@ CLUSTERQUEUE_HEALTH = HealthKind(
         HealthState(
             "waiting", PROGRESSING, IN_PROGRESS, (ConditionTest("Active", "False", _WAITS),), "Active"
         ),
-        # A worker cluster cannot be reached: that must not keep Flux from applying what depends on the queue.
+        # A worker cluster cannot be reached, or its kubeconfig is not there yet: as with a held queue, that must not
+        # keep an engine from applying what comes later.
         HealthState(
-            "inactive",
-            DEGRADED,
+            "check inactive",
+            HEALTHY,
             KSTATUS_CURRENT,
             (ConditionTest("Active", "False", ("AdmissionCheckInactive",)),),
             "Active",

@@ -38,7 +38,7 @@ MADE = {
     "worker cluster out of reach": (
         "ClusterQueue",
         [("Active", "False", "AdmissionCheckInactive")],
-        "inactive",
+        "check inactive",
     ),
     "two checks": ("ClusterQueue", [("Active", "False", "MultipleMultiKueueAdmissionChecks")], "inactive"),
     "no cluster queue": ("LocalQueue", [("Active", "False", "ClusterQueueDoesNotExist")], "waiting"),
