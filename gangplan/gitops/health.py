@@ -177,8 +177,8 @@ CLUSTERQUEUE_HEALTH = HealthKind(
         HealthState(
             "waiting", PROGRESSING, IN_PROGRESS, (ConditionTest("Active", "False", _WAITS),), "Active"
         ),
-        # A worker cluster cannot be reached, or its kubeconfig is not there yet: as with a held queue, that must not
-        # keep an engine from applying what comes later.
+        # A worker cluster cannot be reached, or its kubeconfig is not there yet: as with a held queue, that
+        # must not keep an engine from applying what comes later.
         HealthState(
             "check inactive",
             HEALTHY,

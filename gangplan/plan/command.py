@@ -45,7 +45,7 @@ from gangplan.plan.problems import (
     format_flow_list,
     is_pasteable,
 )
-from gangplan.plan.scripts import check_piped_program, check_shell_script, check_words_after_script
+from gangplan.plan.scripts import check_exit_code_of_script, check_shell_script, check_words_after_script
 from gangplan.plan.setting_problems import check_launch_variable_settings
 from gangplan.plan.started_by import check_outer_launch_program
 from gangplan.plan.starts import check_launcher_start
@@ -116,7 +116,7 @@ def _check_scripts(
 ) -> Iterator[Problem]:
     """Yield the problems of a shell's script; what launchers in it lack, they report themselves."""
     yield from check_words_after_script(job, is_sound) if found else check_shell_script(job, is_sound)
-    yield from check_piped_program(job, is_sound)
+    yield from check_exit_code_of_script(job, is_sound)
 
 
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:

@@ -18,7 +18,7 @@ from gangplan.plan.launchers.shell import SimpleCommand
 from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
 from gangplan.plan.problems import join_shell_words
 from gangplan.plan.words import split_command_word
-from gangplan.rules.commands import COMMAND_DETACHED, COMMAND_ONE_WORD, COMMAND_PIPE, COMMAND_SHELL
+from gangplan.rules.commands import COMMAND_DETACHED, COMMAND_ONE_WORD, COMMAND_SHELL, EXIT_CODE_LOST
 
 _OPERATOR = re.compile(r"&&|\|\||[|;<>\n]|&\s*\Z")
 # How a script, or a file that it sources, gets at the words after it; a `for` without `in` reads them, too.
@@ -28,33 +28,92 @@ _READS = re.compile(
 )
 _PIPES = ("|", "|&")
 _KEEPS_CODE = re.compile(r"\bpipefail\b|\bPIPESTATUS\b")
-# Programs in front of a pipe whose exit code says nothing about the training.
+# Programs whose exit code says nothing about the training.
 _IDLE = frozenset(
-    ("awk", "cat", "echo", "env", "find", "grep", "head", "ls", "printf", "sed", "seq", "sort", "tail", "yes")
+    {
+        *(
+            "awk",
+            "cat",
+            "cd",
+            "chmod",
+            "cp",
+            "date",
+            "echo",
+            "env",
+            "export",
+            "find",
+            "grep",
+            "head",
+            "ln",
+            "ls",
+        ),
+        *(
+            "mkdir",
+            "mv",
+            "nvidia-smi",
+            "printf",
+            "rm",
+            "sed",
+            "seq",
+            "set",
+            "sleep",
+            "sort",
+            "source",
+            "tail",
+        ),
+        *("ulimit", "yes", "."),
+    }
+)
+# Programs that end scripts without doing anything.
+_LAST_WORDS = frozenset(("date", "echo", "ls", "printf", "sync", "true"))
+_SEPARATORS = (";", "\n")
+# Options of a shell, and words of a script, with which a failure is not lost, or in which it may not be.
+_STOPS_AT_FAILURE = re.compile(r"-[a-z]*e[a-z]*")
+_DECIDES = re.compile(
+    r"\bset\s+-[a-z]*e|\berrexit\b|\$\?|\b(?:exit|trap|wait|if|for|while|until|case|function)\b|\(\s*\)"
 )
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 
 
-def check_piped_program(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
-    """Yield a problem of a script that ends with a pipeline, and so with the exit code of its last program."""
+def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+    """Yield a problem of a script whose exit code is not that of its program, but of one that comes after."""
     at, found = read_script_commands(job.command)
+    end = len(found)
+    while end > 1 and _says_nothing(found[end - 1]) and found[end - 2].after in ("&&", *_SEPARATORS):
+        end -= 1  # such as `; echo done`
     pipes = [index for index, one in enumerate(found) if one.after in _PIPES]
-    if not pipes or pipes[-1] != len(found) - 2 or any(_KEEPS_CODE.search(word) for word in job.command):
+    if pipes and pipes[-1] == end - 2 and not any(_KEEPS_CODE.search(word) for word in job.command):
+        begin, last, option = pipes[-1], found[end - 1], "-o pipefail"
+        while begin - 1 in pipes:
+            begin -= 1
+        lost = found[begin : end - 1]
+    elif end < len(found) and found[end - 1].after != "&&" and not _keeps_code_of_last(job.command, at):
+        lost, last, option = found[end - 1 : end], found[-1], "-e"
+    else:
         return
-    begin = pipes[-1]
-    while begin - 1 in pipes:
-        begin -= 1
-    lost = [one.texts for one in found[begin:-1] if one.texts and program_name_of(one.texts[0]) not in _IDLE]
-    if not lost or not found[-1].words:
+    programs = [name for one in lost if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
+    if not programs or not last.words:
         return
-    program, last = program_name_of(lost[0][0]), program_name_of(found[-1].texts[0])
-    message = f"the run ends with the exit code of {last}: if {program} fails, it counts as complete"
-    right = (*job.command[:at], f"set -o pipefail; {job.command[at]}", *job.command[at + 1 :])
-    otherwise = "Begin the script with set -o pipefail, and run it with bash, which has that."
-    has_option = any(program_name_of(word) == "bash" for word in job.command[:at])
+    message = (
+        f"the run ends with the exit code of {program_name_of(last.texts[0])}:"
+        f" if {programs[0]} fails, it counts as complete"
+    )
+    right = (*job.command[:at], f"set {option}; {job.command[at]}", *job.command[at + 1 :])
+    otherwise = f"Begin the script with set {option}, and run it with bash, which has that."
+    has_option = option == "-e" or any(program_name_of(word) == "bash" for word in job.command[:at])
     help = propose_sound_command_help(job, right, otherwise, is_sound if has_option else None)
-    yield Problem(("command", at), message, help, COMMAND_PIPE)
+    yield Problem(("command", at), message, help, EXIT_CODE_LOST)
+
+
+def _says_nothing(one: SimpleCommand) -> bool:
+    """Return whether a command tells nothing of the training, by its output or its exit code."""
+    return not one.sets and bool(one.texts) and program_name_of(one.texts[0]) in _LAST_WORDS
+
+
+def _keeps_code_of_last(command: Sequence[str], at: int) -> bool:
+    """Return whether a script ends at the first failure, or decides itself with which code it ends."""
+    return bool(_DECIDES.search(command[at])) or any(map(_STOPS_AT_FAILURE.fullmatch, command[:at]))
 
 
 def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:

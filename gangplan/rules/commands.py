@@ -199,15 +199,16 @@ COMMAND_DETACHED = Rule(
     fix="Make the command wait for its launcher.",
 )
 
-COMMAND_PIPE = Rule(
-    "command-pipe",
+EXIT_CODE_LOST = Rule(
+    "exit-code-lost",
     WARNING,
-    "The exit code of the program is lost in a pipeline.",
+    "The script ends with the exit code of another program.",
     why=(
         "A shell ends a pipeline with the exit code of its last program: with `python train.py | tee log`, that of "
-        "tee. A training that fails then counts as complete: it is not retried, and runs that come after it start."
+        "tee. It ends a script likewise: with `python train.py; echo done`, that of echo. A training that fails then "
+        "counts as complete: it is not retried, and runs that come after it start."
     ),
-    fix="Begin the script with set -o pipefail (bash).",
+    fix="Begin the script with set -e, and before pipelines with set -o pipefail (bash).",
 )
 
 COMMAND_TOO_LONG = Rule(

@@ -1,4 +1,4 @@
-"""Pipelines at the end of a script: the exit code of the run is that of their last program."""
+"""Scripts whose exit code, and so that of the run, is not that of their program."""
 
 from __future__ import annotations
 
@@ -21,11 +21,26 @@ from tests.workspaces import gangplan
         ("[bash, -c, 'python prepare.py | tee /tmp/log; python train.py']", False),
         ("[bash, -c, 'python train.py > /tmp/log']", False),
         ("[bash, -c, 'python train.py --sep \"|\"']", False),
+        ("[bash, -c, 'python train.py | tee /tmp/log && echo done']", True),
+        ("[bash, -c, 'python train.py | tee /tmp/log; echo done; date']", True),
+        ("[bash, -c, 'set -o pipefail; python train.py | tee /tmp/log && echo done']", False),
+        ("[bash, -c, 'cat /data/list | sort && echo done']", False),
+        ("[bash, -c, 'python train.py; echo done']", True),
+        ('[bash, -c, "cd /src\\npython train.py\\necho done\\n"]', True),
+        ("[bash, -c, 'python train.py && echo done']", False),
+        ("[bash, -c, 'set -e; python train.py; echo done']", False),
+        ("[bash, -ec, 'python train.py; echo done']", False),
+        ("[bash, -c, 'python train.py; code=$?; echo done; exit $code']", False),
+        ("[bash, -c, 'if true; then python train.py; fi; echo done']", False),
+        ("[bash, -c, 'mkdir -p /tmp/a; echo done']", False),
+        ("[bash, -c, 'python train.py; python evaluate.py']", False),
     ],
 )
 def test_a_lost_exit_code_is_reported(command: str, is_lost: bool, tmp_path: object) -> None:
     spec = workspaces.STOCK["specs/nlp/filings.yaml"].replace("[python, train.py]", command)
     assert plain.load(spec)["command"] == plain.load(command)
     root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
-    found = [one.severity for one in gangplan("validate", "-C", root).findings if one.rule == "command-pipe"]
+    found = [
+        one.severity for one in gangplan("validate", "-C", root).findings if one.rule == "exit-code-lost"
+    ]
     assert found == ["warning"] * is_lost
