@@ -216,6 +216,17 @@ CRD_UNREADABLE = Rule(
     fix="Import the CRD again with gangplan schema import, or remove the file.",
 )
 
+POLICIES_OPEN = Rule(
+    "policies-open",
+    ERROR,
+    "Policies leave an account of a team alone.",
+    why=(
+        "What policies.controllers lists may change runs past every policy. An account in the namespace of a team is at "
+        "the command of everybody who may create pods there, so the policies would hold for nobody."
+    ),
+    fix="List controllers that the platform runs, in namespaces of their own.",
+)
+
 POLICIES_NONE = Rule(
     "policies-none",
     WARNING,

@@ -20,7 +20,8 @@ from gangplan.resolve.checks import (
 )
 from gangplan.resolve.checks.notes import ClusterCheck
 from gangplan.rules.model import Severity
-from gangplan.rules.policy import POLICIES_NONE
+from gangplan.rules.policy import POLICIES_NONE, POLICIES_OPEN
+from gangplan.spec.namespaces import namespace_of
 from gangplan.workspace import ClusterFile, Workspace
 
 
@@ -59,6 +60,7 @@ def check_site(workspace: Workspace, cluster: ClusterFile) -> list[Finding]:
         budgets.check_cluster_file_budgets(notes, workspace)
     devices.check_cluster_file_devices(notes)
     _check_production_cluster_has_policies(notes, workspace)
+    _check_policy_controllers_of_teams(notes, workspace)
     teams.check_cluster_file_teams(notes)
     outside.check_cluster_file_outside(notes)
     quotas.check_cluster_file_quotas(notes)
@@ -86,3 +88,24 @@ def _check_production_cluster_has_policies(notes: ClusterCheck, workspace: Works
             "Add policies: {packs: [baseline, restricted, images, labels, lifecycle, priorities, network, data]},"
             " or write environment: dev.",
         )
+
+
+def _check_policy_controllers_of_teams(notes: ClusterCheck, workspace: Workspace) -> None:
+    """Check that policies leave no account alone that a team may use."""
+    controllers = notes.spec.policies.controllers
+    if not controllers:
+        return
+    owners = {
+        namespace_of(notes.spec, team, workspace.teams[team].spec): team
+        for team in notes.spec.teams
+        if team in workspace.teams
+    }
+    for index, account in enumerate(controllers):
+        namespace = account.partition("/")[0]
+        if namespace in owners:
+            message = (
+                f"everybody who may create pods in namespace {namespace} of team '{owners[namespace]}' can act as"
+                f" {account}, and so past every policy"
+            )
+            help = "Remove it, or run the controller in a namespace of its own."
+            notes.report(POLICIES_OPEN, ("policies", "controllers", index), message, help)
