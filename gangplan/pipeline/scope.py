@@ -251,7 +251,7 @@ def _build_unknown_scope_argument_error(
         return UserError(f"{begin} there is no spec in {argument}", help)
     if path.count("/") == 1 and path.startswith(f"{SPECS}/"):
         team = next(iter(workspace.teams), "TEAM")
-        help = f"Move it to its team's folder, such as git mv {path} {SPECS}/{team}/{path.split('/')[1]}."
+        help = f"Move it to its team's folder, such as mv {path} {SPECS}/{team}/{path.split('/')[1]}."
         return UserError(f"{begin} {argument} is not in a team's folder", help)
     if path:
         return UserError(f"{begin} {argument} is not a file that gangplan reads", f"It reads {_READ}.")

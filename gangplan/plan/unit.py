@@ -92,7 +92,7 @@ def _check_job_name_length(job: Job, layout: RunLayout, spec: Spec) -> list[Find
     help = f"Shorten it, for example to '{short}'."
     if what == "job" and not spec.spec.name:
         file = spec.source.file
-        help = f"Shorten it: git mv {file} {file.removesuffix(f'{name}.yaml')}{short}.yaml."
+        help = f"Shorten it: mv {file} {file.removesuffix(f'{name}.yaml')}{short}.yaml."
     return [Finding(NAME_TOO_LONG, where, message, help)]
 
 

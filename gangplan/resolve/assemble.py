@@ -174,4 +174,4 @@ def _suggest_spec_file_rename(file: str, stem: str) -> str:
     name = convert_to_name(DNS_LABEL, stem)
     if not name:
         return "Rename the file, or add name: to the spec."
-    return f"Rename it: git mv {quote(file)} {quote(file.removesuffix(f'{stem}.yaml'))}{name}.yaml; or add name: {name}."
+    return f"Rename it: mv {quote(file)} {quote(file.removesuffix(f'{stem}.yaml'))}{name}.yaml; or add name: {name}."
