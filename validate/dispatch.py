@@ -24,7 +24,7 @@ _PROOFS = (check_kueue_admission_of_run, check_namespace_quotas_of_run, check_no
 
 
 def check_run_has_worker_cluster(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
-    """Report a run that is admitted here, and that every worker cluster refuses for ever."""
+    """Report a run that is admitted here, and that no worker cluster ever starts."""
     found = job_of(run.bodies)
     if found is None or not world.workers or verdict_of(world, run).outcome != "admit":
         return
@@ -35,7 +35,7 @@ def check_run_has_worker_cluster(world: World, run: BuiltRun) -> Iterator[tuple[
             return
         refused[there.cluster] = problem
     first = next(iter(refused.values()))
-    reasons = "; ".join(f"{name}: {one.message.rstrip('.')}" for name, one in refused.items())
+    reasons = "; ".join(f"{name}: {one.message}" for name, one in refused.items())
     message = f"no cluster that {world.cluster} hands runs to can ever start this one: {reasons}"
     yield found[0], Problem(first.path, message, first.help, NEVER_DISPATCHED, field=first.field)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from gangplan.objects import Body
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT
 from gangplan.rules.platform import ADMITTED_ELSEWHERE
-from gangplan.validate import dispatch, meshes, podsecurity, quotas, shared_claims
+from gangplan.validate import meshes, podsecurity, quotas, shared_claims
 from gangplan.validate.kueue.contention import prove_preempted_run_resumes
 from gangplan.validate.kueue.proof import check_kueue_admission_of_run
 from gangplan.validate.network import check_reachability
@@ -23,11 +23,20 @@ from gangplan.validate.world import BuiltRun, World
 
 Proof = Callable[[World, BuiltRun], Iterator[tuple[int, Problem]]]
 
+
+def _check_run_has_worker_cluster(world: World, run: BuiltRun) -> Iterator[tuple[int, Problem]]:
+    if not world.workers:
+        return iter(())
+    from gangplan.validate.dispatch import check_run_has_worker_cluster  # few clusters hand runs on
+
+    return check_run_has_worker_cluster(world, run)
+
+
 PROOFS: dict[str, Proof] = {
     "admission": check_kueue_admission_of_run,
     "claims": shared_claims.check_claims_of_run_are_shared,
     "contention": prove_preempted_run_resumes,
-    "dispatch": dispatch.check_run_has_worker_cluster,
+    "dispatch": _check_run_has_worker_cluster,
     "fit": check_node_fit,
     "launching": launching.check_trainer_hostfile_variable,
     "meshes": meshes.check_service_mesh_injection,

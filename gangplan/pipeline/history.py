@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,15 @@ from gangplan.emit.earlier import EarlierRun
 from gangplan.generators.schedules import unwrap_scheduled_run
 from gangplan.model.backend import TRAINJOB
 from gangplan.model.bill import ZERO_COST, CostItem
-from gangplan.model.cost import CENT, NANOS_PER_UNIT, SECONDS_PER_HOUR
-from gangplan.model.quantity import QuantityError, parse_quantity
+from gangplan.model.cost import CENT, SECONDS_PER_HOUR
 from gangplan.model.syncing import build_archived_annotations
 from gangplan.objects import Body
+from gangplan.pipeline.past_pools import (
+    compute_pool_hourly_price,
+    find_nested_value,
+    find_pool_of_past_pod,
+    sum_resources_of_past_pod,
+)
 from gangplan.plan.names import DATED_SUFFIX
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_objects
@@ -35,7 +40,6 @@ from gangplan.workspace import OVERLAYS, RENDERED
 _RUN = re.compile(rf"{RENDERED}/([^/]+)/runs/([^/]+)/([^/.]+)\.yaml")
 _CLUSTER = re.compile(rf"{OVERLAYS}/([^/]+)/cluster\.yaml")
 _DATED = re.compile(r"(.+)-([0-9]{8}-[0-9]{4})")
-_GPU = "nvidia.com/gpu"
 _ARCHIVED = tuple(f"    {key}: {value}\n" for key, value in build_archived_annotations().items())
 # A run whose objects state no deadline is not known to end.
 _NEVER = 0
@@ -131,7 +135,7 @@ def read_run_history(
 
 
 def _find_namespace(bodies: Sequence[Body]) -> str:
-    return next((str(_find_nested_value(body, "metadata", "namespace")) for body in bodies), "")
+    return next((str(find_nested_value(body, "metadata", "namespace")) for body in bodies), "")
 
 
 def _group_dated_runs(lasted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[tuple[float, str]]]:
@@ -159,7 +163,7 @@ def _list_dated_stays(
     """Return a stay for each measured run that a schedule started, from `since` on and before `until`, while
     its file was as it is here."""
     run = next((body for body in bodies if body.get("kind") == TRAINJOB.kind), {})
-    name = str(_find_nested_value(run, "metadata", "name") or "")
+    name = str(find_nested_value(run, "metadata", "name") or "")
     if not name.endswith(f"-{DATED_SUFFIX}"):
         return []
     ends = [one for one in (stay.left.time_s if stay.left else None, until) if one is not None]
@@ -254,12 +258,12 @@ def _build_cost_item_of_past_run(
     lasts = ZERO_COST if seconds is None else seconds
     gpus, cpu, per_hour, cost, first, without = ZERO_COST, ZERO_COST, ZERO_COST, ZERO_COST, "", set()
     for count, pod, limit in _list_pods_of_past_run(bodies):
-        name = _find_pool_of_past_pod(pod, pools)
-        asked, cores = _sum_resources_of_past_pod(pod, pools.get(name, {}))
+        name = find_pool_of_past_pod(pod, pools)
+        asked, cores = sum_resources_of_past_pod(pod, pools.get(name, {}))
         there = lasts if limit is None else min(lasts, Decimal(limit))
         gpus, cpu = gpus + asked * count * there, cpu + cores * count * there
         first = first if limit is not None or (first and not asked) else name
-        price = _compute_pool_hourly_price(pools.get(name, {}))
+        price = compute_pool_hourly_price(pools.get(name, {}))
         if price is None:
             without.add(name)
             continue
@@ -283,33 +287,27 @@ def _build_cost_item_of_past_run(
     )
 
 
-def _find_nested_value(value: Any, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
 def _list_pods_of_past_run(bodies: Sequence[Body]) -> Iterator[tuple[int, Mapping[str, Any], int | None]]:
     """Yield the pods of a run: how many of each, their spec, and for steps how long they last, in seconds."""
     nodes = next(
-        (_find_nested_value(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1
+        (find_nested_value(one, *TRAINJOB.workers) for one in bodies if one.get("kind") == TRAINJOB.kind), 1
     )
     for body in bodies:
         steps = _list_step_deadlines_of_past_run(body)
-        for job in _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
-            pod = _find_nested_value(job, "template", "spec", "template")
-            is_worker = _find_nested_value(pod, "metadata", "labels", "gangplan.dev/role") == "worker"
-            count = nodes if is_worker else _find_nested_value(job, "replicas")
-            limit = steps.get(str(_find_nested_value(job, "name")))
+        for job in find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
+            pod = find_nested_value(job, "template", "spec", "template")
+            is_worker = find_nested_value(pod, "metadata", "labels", "gangplan.dev/role") == "worker"
+            count = nodes if is_worker else find_nested_value(job, "replicas")
+            limit = steps.get(str(find_nested_value(job, "name")))
             yield (
                 _read_count_or_one(count),
-                _find_nested_value(pod, "spec") or {},
+                find_nested_value(pod, "spec") or {},
                 None if limit is None else limit * _count_run_attempts(body),
             )
-        for replica in (_find_nested_value(body, "spec", "mpiReplicaSpecs") or {}).values():
+        for replica in (find_nested_value(body, "spec", "mpiReplicaSpecs") or {}).values():
             yield (
-                _read_count_or_one(_find_nested_value(replica, "replicas")),
-                _find_nested_value(replica, "template", "spec") or {},
+                _read_count_or_one(find_nested_value(replica, "replicas")),
+                find_nested_value(replica, "template", "spec") or {},
                 None,
             )
 
@@ -317,15 +315,13 @@ def _list_pods_of_past_run(bodies: Sequence[Body]) -> Iterator[tuple[int, Mappin
 def _list_step_deadlines_of_past_run(body: Body) -> dict[str, int]:
     """Return the jobs of a runtime that others wait for until they are complete, with deadlines in
     seconds."""
-    jobs = _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ()
-    waits = [one for job in jobs for one in _find_nested_value(job, "dependsOn") or ()]
+    jobs = find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ()
+    waits = [one for job in jobs for one in find_nested_value(job, "dependsOn") or ()]
     before = {
-        str(_find_nested_value(one, "name"))
-        for one in waits
-        if _find_nested_value(one, "status") == "Complete"
+        str(find_nested_value(one, "name")) for one in waits if find_nested_value(one, "status") == "Complete"
     }
     limits = {
-        str(_find_nested_value(job, "name")): _find_nested_value(
+        str(find_nested_value(job, "name")): find_nested_value(
             job, "template", "spec", "activeDeadlineSeconds"
         )
         for job in jobs
@@ -335,7 +331,7 @@ def _list_step_deadlines_of_past_run(body: Body) -> dict[str, int]:
 
 def _count_run_attempts(body: Body) -> int:
     return 1 + _read_count_or_one(
-        _find_nested_value(body, "spec", "template", "spec", "failurePolicy", "maxRestarts") or 0
+        find_nested_value(body, "spec", "template", "spec", "failurePolicy", "maxRestarts") or 0
     )
 
 
@@ -346,63 +342,19 @@ def _read_count_or_one(value: Any) -> int:
 def _compute_max_seconds_of_past_run(bodies: Sequence[Body]) -> int:
     """Return how long a run lasts at most, in seconds: all attempts together where each has a deadline."""
     whole = [
-        _find_nested_value(one, "spec", "activeDeadlineSeconds")
+        find_nested_value(one, "spec", "activeDeadlineSeconds")
         for one in bodies
         if one.get("kind") == TRAINJOB.kind
     ]
-    whole += [_find_nested_value(one, "spec", "runPolicy", "activeDeadlineSeconds") for one in bodies]
+    whole += [find_nested_value(one, "spec", "runPolicy", "activeDeadlineSeconds") for one in bodies]
     if stated := [one for one in whole if isinstance(one, int)]:
         return max(stated)
     attempts, before, each = 1, 0, [_NEVER]
     for body in bodies:
         steps = _list_step_deadlines_of_past_run(body)
         attempts, before = max(attempts, _count_run_attempts(body)), before + sum(steps.values())
-        for job in _find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
-            if str(_find_nested_value(job, "name")) not in steps:
-                each.append(_find_nested_value(job, "template", "spec", "activeDeadlineSeconds"))
+        for job in find_nested_value(body, "spec", "template", "spec", "replicatedJobs") or ():
+            if str(find_nested_value(job, "name")) not in steps:
+                each.append(find_nested_value(job, "template", "spec", "activeDeadlineSeconds"))
     most = max(one for one in each if isinstance(one, int))
     return attempts * (before + most) if most != _NEVER else _NEVER
-
-
-def _find_pool_of_past_pod(pod: Mapping[str, Any], pools: Mapping[str, Any]) -> str:
-    """Return the pool whose labels the pod selects: of several, the one with most labels; empty if none
-    fits."""
-    asked = _find_nested_value(pod, "nodeSelector") or {}
-    fits = [
-        (len(labels), name)
-        for name, pool in pools.items()
-        if (labels := pool.get("labels") or {})
-        and all(asked.get(key) == str(value) for key, value in labels.items())
-    ]
-    return max(fits)[1] if fits else ""
-
-
-def _sum_resources_of_past_pod(pod: Mapping[str, Any], pool: Mapping[str, Any]) -> tuple[Decimal, Decimal]:
-    """Return the GPUs and cores of one pod."""
-    resource = _find_nested_value(pool, "gpu", "resource") or _GPU
-    found = {resource: ZERO_COST, "cpu": ZERO_COST}
-    for container in _find_nested_value(pod, "containers") or ():
-        for name in found:
-            amount = _find_nested_value(container, "resources", "requests", name) or _find_nested_value(
-                container, "resources", "limits", name
-            )
-            try:
-                found[name] += (
-                    Decimal(parse_quantity(str(amount)).nano) / NANOS_PER_UNIT
-                    if amount is not None
-                    else ZERO_COST
-                )
-            except QuantityError:
-                continue
-    return found[resource], found["cpu"]
-
-
-def _compute_pool_hourly_price(pool: Mapping[str, Any]) -> Decimal | None:
-    """Return the hourly price of a pool's GPU or core, less its discount; None if none can be read."""
-    stated = _find_nested_value(pool, "price", "perGpuHour" if pool.get("gpu") else "perCpuHour")
-    try:
-        price, off = Decimal(str(stated)), Decimal(str(_find_nested_value(pool, "price", "discount") or 0))
-    except InvalidOperation:
-        return None
-    is_sound = price.is_finite() and off.is_finite() and price >= 0 and 0 <= off <= 100
-    return price * (100 - off).scaleb(-2) if is_sound and stated is not None else None

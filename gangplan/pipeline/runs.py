@@ -170,7 +170,7 @@ class _Draft:
         return apply_waivers_to_findings(findings, self.worker.workspace.waivers, Subject.of(self.unit.job))
 
     def explained(self, findings: list[Finding]) -> list[Finding]:
-        """Return findings about the objects; of a kept run, no field of the spec can mend them."""
+        """Return findings about the objects; of a kept run, no field of the spec can correct them."""
         if not self.is_kept or self.unit.job.is_stopped:
             return findings
         return [explain_why_run_cannot_be_kept(self.unit.job, self.name, one) for one in findings]

@@ -20,7 +20,7 @@ from gangplan.spec.job import TrainingJob
 from gangplan.validate.secrets import RANDOM_TEXT, Secret, find_secrets, is_secret_manifest, mask_secrets
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
-FOLDERS = (SPECS, OVERLAYS, "images", "jobtemplates", "policies")
+FOLDERS = (SPECS, OVERLAYS, "images", "jobtemplates", "policies/waivers")
 
 
 def scan_workspace_for_secrets(

@@ -33,8 +33,8 @@ def check_env_values(job: Job) -> Iterator[Problem]:
             message = "PATH has neither /usr/bin nor /bin: the launch script would not find its own tools"
             help = f"Write the full PATH, such as {_add_shell_tools_to_path(variable.value)}; or leave it out to use the image's PATH."
             yield Problem(path, message, help, ENV_RESERVED)
-        elif found := (
-            VARIABLE_REFERENCE.search(variable.value) or TEMPLATE_EXPRESSION.search(variable.value)
+        elif not variable.is_expanded and (
+            found := (VARIABLE_REFERENCE.search(variable.value) or TEMPLATE_EXPRESSION.search(variable.value))
         ):
             yield _build_literal_env_problem(path, variable, found[0].rstrip(":"))
         if (what := _explain_broken_mca_parameter(job, variable)) != "":

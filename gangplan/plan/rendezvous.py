@@ -150,7 +150,7 @@ def check_accelerate_launch(kept: LauncherCall) -> Iterator[WordProblem]:
     yield WordProblem(COMMAND_RENDEZVOUS, kept.found.start.begin, message, hint, edit, whole)
 
 
-# Ways in which accelerate starts DeepSpeed on several hosts that use what each worker is told; by default it
+# Ways in which accelerate starts DeepSpeed on several hosts that use what Trainer tells each worker; by default it
 # calls `deepspeed`, which reaches the others by pdsh and a host file (Accelerate 1.15.0, utils/launch.py).
 _OWN_HOST, _MULTINODE = ("standard",), "deepspeed-multinode-launcher"
 

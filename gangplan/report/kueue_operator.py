@@ -64,7 +64,7 @@ def render_kueue_operator_config(cluster: ClusterFile, kueue: ToolVersion) -> Li
 
 
 def list_settings_without_field(cluster: ClusterFile) -> list[str]:
-    """Return what the cluster's file asks of the manager and the operator has no field for."""
+    """Return the settings of the cluster's file for which the operator has no field."""
     spec = cluster.spec
     found = {
         "kueue.resources": spec.kueue.resources is not None,

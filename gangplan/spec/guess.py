@@ -195,7 +195,9 @@ def _describe_duplicate_spec_field(word: str, guess: str, block: Mapping[str, An
     if guess == "command" and fold_name(word) in ("args", "arguments") and isinstance(own, (str, list)):
         first, rest = split_words(own), split_words(more)
         if isinstance(more, list) and any(isinstance(one, (bool, float)) for one in more):
-            return f"Add its words to command: as they are written, and remove {word}:."  # 1.10 was read as 1.1
+            return (
+                f"Add its words to command: as they are written, and remove {word}:."  # 1.10 was read as 1.1
+            )
         if first and rest and not wrong(guess, [*first, *rest]):
             return f"Write command: {format_flow_list([*first, *rest])}, and remove {word}:."
     return f"Keep {guess}: and remove {word}:."

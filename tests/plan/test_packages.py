@@ -1,4 +1,4 @@
-"""Packages that a setup container or a step installs for nobody, and near misses."""
+"""Packages that a setup container or a step installs and the program never sees, and near misses."""
 
 from __future__ import annotations
 

@@ -424,7 +424,7 @@ def test_a_worker_cluster_needs_kueue_and_the_operator_of_the_runs(state: str, r
 
 
 GPUS = "a100: {count: 4, cpu: 124, memory: 1900Gi, gpu: {model: a100-80gb, count: 8}"
-POOLS = {
+OTHER_POOLS = {
     "arm64": (GPUS, GPUS.replace("count: 4", "arch: arm64, count: 4"), "multikueue-pool"),
     "no node": (GPUS, GPUS.replace("count: 4", "count: 0"), "never-dispatched"),
     "small nodes": (GPUS, GPUS.replace("count: 8", "count: 1"), "never-dispatched"),
@@ -434,10 +434,10 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize("state", POOLS)
+@pytest.mark.parametrize("state", OTHER_POOLS)
 def test_a_run_that_no_worker_cluster_can_start_is_reported(state: str, root: Path) -> None:
     """The run has four workers with 2 GPUs each, and Kueue on the hub admits it."""
-    old, new, rule = POOLS[state]
+    old, new, rule = OTHER_POOLS[state]
     assert old in workspaces.CLUSTER
     workspaces.write(root, {CLUSTER: HUB, FAR: workspaces.CLUSTER.replace(old, new)})
     outcome = gangplan("validate", "-C", root)

@@ -264,6 +264,7 @@ def test_each_start_has_checkpoints_of_its_own(to: str, folder: str, proxy: str,
     spec = f"{worlds.SPEC}checkpoint: {{to: {to}}}\n"
     worlds.stock(root, spec, **{"overlays/lab/cluster.yaml": worlds.CLUSTER + proxy})
     runtime = worlds.one(worlds.rendered(root), "TrainingRuntime")
+    assert gangplan("validate", "-C", root).findings == []
     seen = 0
     for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
         for container in job["template"]["spec"]["template"]["spec"]["containers"]:

@@ -299,6 +299,7 @@ def test_tab_offers_the_words_that_the_help_lists() -> None:
         ("--format", "text", "json", "markdown"),
         ("--format", "text", "json", "sarif", "junit", "github", "gitlab", "markdown"),
         ("--goal", "minimize", "maximize"),
+        ("--provider", "aws", "azure", "gcp", "github"),
         ("--start", "pac", "triggers"),
         ("--sync", "kubeconfig", "in-cluster"),
         ("--wait", "argocd", "flux"),
