@@ -104,6 +104,7 @@ def explain_why_run_cannot_be_kept(job: Job, name: str, finding: Finding) -> Fin
         message=f"run {name} cannot be kept as it was rendered: {finding.message}",
         help="Write state: archived until that run is over: it goes on, and no other starts. To train again"
         f" instead, take out keep: true, keepRuns: true or --keep-runs.{waived}",
+        fix=None,
     )
 
 

@@ -91,7 +91,7 @@ def _check_launcher_count_option(
         if colon and low.isdecimal() and high.isdecimal() and int(low) < int(high):
             hint = (
                 f"For workers that come and go, write elastic: {{min: {low}, max: {high}}} in place of workers, and"
-                " the program alone as the command. For a fixed number, write {use.spelled} {expected}."
+                f" the program alone as the command. For a fixed number, write {use.spelled} {expected}."
             )
         yield WordProblem(
             RANKS_MISMATCH, use.value_at, message, hint, replace_launcher_option_value(use, str(expected))

@@ -33,6 +33,7 @@ from tests.workspaces import gangplan
         ("[bash, -c, 'python train.py; code=$?; echo done; exit $code']", False),
         ("[bash, -c, 'if true; then python train.py; fi; echo done']", False),
         ("[bash, -c, 'mkdir -p /tmp/a; echo done']", False),
+        ("[bash, -c, 'python train.py; true']", False),
         ("[bash, -c, 'python train.py; python evaluate.py']", False),
     ],
 )
