@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections import Counter
 from dataclasses import replace
@@ -277,3 +278,18 @@ def test_the_schema_of_findings_has_every_key() -> None:
 
     schema = closed(build_editor_schema_of_format("findings"))
     jsonschema.validate(json.loads(report_json(report(*all_kinds()))), schema)  # type: ignore[arg-type]
+
+
+def test_a_case_of_junit_keeps_its_name_from_day_to_day() -> None:
+    """Otherwise a CI system reports one failure fixed and another one new each day."""
+    names = set()
+    for days in (20, 19, 1):
+        today = datetime.date(2026, 12, 31) - datetime.timedelta(days)
+        message = (
+            f"the waiver ends in {days} day{'s' * (days > 1)}, on 2026-12-31, and today is {today}; 4 GPUs"
+        )
+        text = junit_report(report(replace(finding(), message=message)))
+        assert str(today) in text  # what the case says has it all
+        names.update(case.name for case in readers.junit(text) if case.name != "no findings")
+    assert len(names) == 1
+    assert all(name.endswith("the waiver ends in …, on …, and today is …; 4 GPUs") for name in names), names
