@@ -47,7 +47,15 @@ def manager_says(text: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("cluster", sorted(load_workspace(story.ROOT).clusters))
+# Clusters whose manager reads a file: on OpenShift, an operator writes it from an object of its own.
+CLUSTERS = [
+    name
+    for name, file in sorted(load_workspace(story.ROOT).clusters.items())
+    if not file.spec.versions.openshift
+]
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
 def test_kueue_knows_every_key(cluster: str, tmp_path: Path) -> None:
     text = printed(cluster)
     said = manager_says(text, tmp_path)
