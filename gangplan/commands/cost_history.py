@@ -33,6 +33,7 @@ from gangplan.report.costs import (
 
 _FORMATS = ("table", "csv", "json")
 _WIDEST = 63
+_DAY_S = 86_400
 
 
 def print_cost_history(
@@ -60,7 +61,9 @@ def print_cost_history(
     target = resolve_output_file_flag(file, request.root, "the history") if equals else None
     first, end = _find_midnight(resolve_day(since, "--since")), None
     if until is not None:
-        end = _find_midnight(resolve_day(until, "--until") + datetime.timedelta(days=1))
+        end = (
+            _find_midnight(resolve_day(until, "--until")) + _DAY_S
+        )  # the last day may be the calendar's last
         if end <= first:
             raise UserError(f"--until {until} is before --since {since}", f"Write --until {since} or later.")
     lasted = _read_measured_hours(measured) if measured is not None else None

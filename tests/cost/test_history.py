@@ -109,6 +109,7 @@ def test_months_add_up(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> Non
     outcome = gangplan("cost", "-C", repo.root, "--history", "--since", "2026-12-01", "--until", "2026-12-31")
     assert (outcome.code, "got no runs" in outcome.err) == (Exit.INPUT, True)
     assert len(history(repo, since="2026-12-01")["runs"]) == 2
+    assert len(history(repo, "--until", "9999-12-31")["runs"]) == 2
     outcome = gangplan("cost", "-C", repo.root, "--since", "2026-11-02", "--until", "2026-11-01")
     assert (outcome.code, "Write --until 2026-11-02 or later" in outcome.err) == (Exit.INPUT, True)
 
