@@ -143,9 +143,18 @@ def count_step_gpu_seconds(job: Job) -> int:
     return sum(_count_role_gpus(one) * step_seconds(job, one) for one in job.steps)
 
 
-def count_step_cpu_seconds(job: Job) -> int:
-    """Return the most that steps use cores, in seconds of a billionth of a core."""
-    return sum(_compute_role_nano_cpu(one) * step_seconds(job, one) for one in job.steps)
+def list_other_cpus(job: Job) -> list[tuple[TargetPool, int, int]]:
+    """Return pool, CPU in billionths of a core, and the longest time in seconds of each pod that is neither a
+    worker nor of a role: steps, and a launcher without ranks."""
+    found = [(one.pool, _compute_role_nano_cpu(one), step_seconds(job, one)) for one in job.steps]
+    if job.uses_mpi and not job.launcher_runs_ranks:
+        found.append((job.launcher_pool, job.launcher.cpu.nano, compute_max_seconds(job)))
+    return found
+
+
+def count_other_cpu_seconds(job: Job) -> int:
+    """Return the most that steps and the launcher use cores, in seconds of a billionth of a core."""
+    return sum(cpu * seconds for _, cpu, seconds in list_other_cpus(job))
 
 
 def count_gpu_hours(job: Job) -> Decimal:
@@ -154,9 +163,9 @@ def count_gpu_hours(job: Job) -> Decimal:
 
 
 def count_cpu_hours(job: Job) -> Decimal:
-    """Return the same for CPU cores; launchers are not counted."""
+    """Return the same for CPU cores."""
     return (
-        Decimal(cpu_of(job) * compute_max_seconds(job) + count_step_cpu_seconds(job))
+        Decimal(cpu_of(job) * compute_max_seconds(job) + count_other_cpu_seconds(job))
         / NANOS_PER_UNIT
         / SECONDS_PER_HOUR
     )

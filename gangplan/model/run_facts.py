@@ -22,10 +22,11 @@ class RunFacts:
 
     `schedule` is cron and time zone, separated by a space, if a CronJob starts runs; `kept` is how many of
     them stay in the cluster, including one that is not over. `repeats` is the same as `schedule`, regardless
-    of what starts the runs. `step_gpus` and `step_cpu_nano` are the requests of steps in addition to the
-    workers', in their pool; the seconds are the most GPU-seconds, and seconds of billionths of cores, that
-    steps use. `after` are the jobs that the run waits for, separated by spaces. `made_of` is its backend,
-    `config_maps` are those in its file, and `uses_mpi` says whether a launcher starts its ranks over SSH.
+    of what starts the runs. `step_gpus` are the requests of steps in addition to the workers';
+    `other_cpu_nano` are those of steps and of a launcher without ranks, in the workers' pool; the seconds are
+    the most GPU-seconds, and seconds of billionths of cores, that these use. `after` are the jobs that the
+    run waits for, separated by spaces. `made_of` is its backend, `config_maps` are those in its file, and
+    `uses_mpi` says whether a launcher starts its ranks over SSH.
     """
 
     source: str
@@ -54,9 +55,9 @@ class RunFacts:
     after: str = ""
     made_of: str = "trainjob"
     step_gpus: int = 0
-    step_cpu_nano: int = 0
+    other_cpu_nano: int = 0
     step_gpu_seconds: int = 0
-    step_cpu_seconds: int = 0
+    other_cpu_seconds: int = 0
     config_maps: int = 0
     uses_mpi: bool = False
     retired: tuple[str, ...] = ()  # the last field: stored values depend on that (pipeline/stored.py)
@@ -84,7 +85,7 @@ class RunFacts:
     @property
     def cpu_seconds(self) -> int:
         """The most seconds of billionths of cores that it uses, exactly."""
-        return self.cpu_nano * self.seconds + self.step_cpu_seconds
+        return self.cpu_nano * self.seconds + self.other_cpu_seconds
 
     @property
     def gpu_hours(self) -> Decimal:

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from gangplan.model.cost import (
     compute_max_cost,
     compute_max_seconds,
-    count_step_cpu_seconds,
+    count_other_cpu_seconds,
     count_step_gpu_seconds,
     count_step_gpus,
     cpu_of,
     gpus_of,
+    list_other_cpus,
 )
 from gangplan.model.job import Job
 from gangplan.model.run_facts import RunFacts
@@ -63,9 +64,9 @@ def collect_run_facts(
         _join_followed_jobs_for_run_facts(job),
         job.made_of,
         count_step_gpus(job),
-        sum(one.resources.cpu.nano for one in job.steps if one.pool == job.worker_pool),
+        sum(cpu for pool, cpu, _ in list_other_cpus(job) if pool == job.worker_pool),
         count_step_gpu_seconds(job),
-        count_step_cpu_seconds(job),
+        count_other_cpu_seconds(job),
         config_maps,
         job.uses_mpi,
         job.retired,

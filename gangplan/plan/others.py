@@ -17,6 +17,7 @@ from gangplan.plan.environment import build_role_env, build_side_container_env, 
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
 from gangplan.plan.started_by import check_outer_launch_program
+from gangplan.plan.root_home import check_paths_in_home_of_root
 from gangplan.plan.unset import check_command_needs_no_field
 from gangplan.plan.words import check_command_words
 
@@ -32,6 +33,7 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
                 yield dataclasses.replace(one, path=(*other.place, *one.path))
         env = build_step_env(job, other) if other.step else build_role_env(job, other)
         yield from _find_absent_fields(other.argv, env, other.place)
+        yield from check_paths_in_home_of_root(other.argv, other.env, other.place)
         fabric = dataclasses.replace(job.fabric, networks=(), interfaces=(), access=job.access_of(other.name))
         alone = dataclasses.replace(job, gpus=_count_requested_gpus(other), workers=1, slots=1, fabric=fabric)
         yield from _find_role_or_step_setting_problems(
@@ -44,6 +46,7 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
             yield dataclasses.replace(one, path=(*container.place, *one.path))
         env = build_side_container_env(job, container)
         yield from _find_absent_fields(container.argv, env, container.place)
+        yield from check_paths_in_home_of_root(container.argv, container.env, container.place)
         yield from _find_role_or_step_setting_problems(alone, container.env, container.place, what)
 
 

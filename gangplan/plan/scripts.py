@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
@@ -41,9 +41,8 @@ _LAST_WORDS = frozenset(("date", "echo", "ls", "printf", "sync"))
 _SEPARATORS = (";", "\n")
 # Options of a shell, and words of a script, with which a failure is not lost, or in which it may not be.
 _STOPS_AT_FAILURE = re.compile(r"-[a-z]*e[a-z]*")
-_DECIDES = re.compile(
-    r"\bset\s+-[a-z]*e|\berrexit\b|\$\?|\b(?:exit|trap|wait|if|for|while|until|case|function)\b|\(\s*\)"
-)
+_STOPS_IN_SCRIPT = re.compile(r"\bset\s+-[a-z]*e|\berrexit\b")
+_DECIDES = re.compile(r"\$\?|\b(?:exit|trap|wait|if|for|while|until|case|function)\b|\(\s*\)")
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 
@@ -55,6 +54,9 @@ def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) 
     while end > 1 and _says_nothing(found[end - 1]) and found[end - 2].after in ("&&", *_SEPARATORS):
         end -= 1  # such as `; echo done`
     pipes = [index for index, one in enumerate(found) if one.after in _PIPES]
+    if end > 1 and found[end - 2].after == "||" and _says_nothing(found[end - 1]):
+        yield from _find_failure_that_is_answered(job, at, found, end, is_sound)
+        return
     if pipes and pipes[-1] == end - 2 and not any(_KEEPS_CODE.search(word) for word in job.command):
         begin, last, option = pipes[-1], found[end - 1], "-o pipefail"
         while begin - 1 in pipes:
@@ -64,18 +66,43 @@ def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) 
         lost, last, option = found[end - 1 : end], found[-1], "-e"
     else:
         return
-    programs = [name for one in lost if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
+    programs = _list_working_programs(lost)
     if not programs or not last.words:
         return
-    message = (
-        f"the run ends with the exit code of {program_name_of(last.texts[0])}:"
-        f" if {programs[0]} fails, it counts as complete"
-    )
+    message = _describe_lost_code(last, programs[0])
     right = (*job.command[:at], f"set {option}; {job.command[at]}", *job.command[at + 1 :])
     otherwise = f"Begin the script with set {option}, and run it with bash, which has that."
     has_option = option == "-e" or any(program_name_of(word) == "bash" for word in job.command[:at])
     help = propose_sound_command_help(job, right, otherwise, is_sound if has_option else None)
     yield Problem(("command", at), message, help, EXIT_CODE_LOST)
+
+
+def _find_failure_that_is_answered(
+    job: Job, at: int, found: Sequence[SimpleCommand], end: int, is_sound: SoundnessCheck | None
+) -> Iterator[Problem]:
+    """Yield a problem of a script that ends with `PROGRAM || echo failed`, which is a success to a shell."""
+    text, answer = job.command[at], found[end - 1]
+    begin = end - 2
+    while begin and found[begin - 1].after == "&&":
+        begin -= 1
+    programs = _list_working_programs(found[begin : end - 1])
+    if not programs or not answer.words or _DECIDES.search(text):
+        return
+    first, stop = answer.words[0].begin, answer.words[-1].end
+    ends = f"{text[:first]}{{ {text[first:stop]}; exit 1; }}{text[stop:]}"
+    right = (*job.command[:at], ends, *job.command[at + 1 :])
+    help = propose_sound_command_help(job, right, "Write exit 1 after it, both in braces.", is_sound)
+    yield Problem(("command", at), _describe_lost_code(found[-1], programs[0]), help, EXIT_CODE_LOST)
+
+
+def _list_working_programs(commands: Iterable[SimpleCommand]) -> list[str]:
+    """Return the names of the programs whose exit code tells something of the training."""
+    return [name for one in commands if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
+
+
+def _describe_lost_code(last: SimpleCommand, program: str) -> str:
+    ends_with = program_name_of(last.texts[0])
+    return f"the run ends with the exit code of {ends_with}: if {program} fails, it counts as complete"
 
 
 def _says_nothing(one: SimpleCommand) -> bool:
@@ -85,7 +112,9 @@ def _says_nothing(one: SimpleCommand) -> bool:
 
 def _keeps_code_of_last(command: Sequence[str], at: int) -> bool:
     """Return whether a script ends at the first failure, or decides itself with which code it ends."""
-    return bool(_DECIDES.search(command[at])) or any(map(_STOPS_AT_FAILURE.fullmatch, command[:at]))
+    text = command[at]
+    is_decided = _STOPS_IN_SCRIPT.search(text) or _DECIDES.search(text)
+    return bool(is_decided) or any(map(_STOPS_AT_FAILURE.fullmatch, command[:at]))
 
 
 def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from gangplan.findings import FieldPath, Finding, Location
+from gangplan.model.folders import ROOT_HOME
 from gangplan.model.job import EnvVar, Job
 from gangplan.model.pods import build_origin_key
 from gangplan.plan.command import FinalCommand, build_final_command
@@ -67,6 +68,7 @@ def plan_run(
         *_check_job_name_length(job, layout, spec),
         *_locate_command_problems(final, job, spec),
         *_check_fields_that_command_needs(job, spec),
+        *_check_home_of_root(job, spec),
         *_check_role_and_step_commands(job, spec),
     ]
     if findings:
@@ -117,6 +119,16 @@ def _check_fields_that_command_needs(job: Job, spec: Spec) -> list[Finding]:
 
     problems = check_command_needs_no_field(job.command, job.env)
     return [one.found(_locate_command_word_in_spec(spec, one.path)) for one in problems]
+
+
+def _check_home_of_root(job: Job, spec: Spec) -> list[Finding]:
+    """Return findings about paths that only root may enter, in the command and its variables."""
+    if not any(ROOT_HOME in one for one in (*job.command, *(variable.value for variable in job.env))):
+        return []
+    from gangplan.plan.root_home import check_paths_in_home_of_root  # few runs name it
+
+    problems = check_paths_in_home_of_root(job.command, job.env)
+    return [one.found(_locate_command_word_in_spec(spec, one.path, job)) for one in problems]
 
 
 def _check_role_and_step_commands(job: Job, spec: Spec) -> list[Finding]:

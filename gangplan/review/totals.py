@@ -148,7 +148,7 @@ def _sum_run_requests_of_side_by_pool(side: Side) -> dict[Pool, Quantity]:
         pool = side.workspace.clusters[one.cluster].spec.node_pools.get(one.pool)
         if one.is_active and pool is not None:
             key = one.team, one.cluster, one.pool, find_measure(pool)
-            cores = one.cpu_nano + one.step_cpu_nano
+            cores = one.cpu_nano + one.other_cpu_nano
             amount = Quantity.of(one.gpus + one.step_gpus) if pool.gpu else Quantity(cores)
             found[key] = found.get(key, ZERO) + amount
     return found

@@ -16,6 +16,18 @@ WORKDIR_UNUSABLE = Rule(
     fix="Set workdir to a folder of the image or of data.",
 )
 
+ROOT_HOME_NAMED = Rule(
+    "root-home-named",
+    WARNING,
+    "A command or a variable names a path in root's home.",
+    why=(
+        "Images usually let only root enter /root, and a run is never root: a program there does not start, and "
+        "caches and settings there can be neither read nor written. Files that work in Docker, where root runs "
+        "them, end with Permission denied."
+    ),
+    fix="Put the files into a folder that every user may enter, or keep them on a volume.",
+)
+
 CONFIG_MAP_UNKNOWN = Rule(
     "config-map-unknown",
     ERROR,
