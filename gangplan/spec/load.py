@@ -209,8 +209,10 @@ def _convert_pydantic_error_to_finding(model: type[BaseModel], document: Documen
 
 
 def _is_wrong_in_quotes(model: type[BaseModel], path: FieldPath, written: str | None) -> bool:
-    """Return whether a number would be as wrong as a text, such as 5 as a day."""
+    """Return whether a value would be as wrong as a text, such as 5 as a day, or true as a name."""
     block = find_spec_model_at(model, path[:-1]) if path else None
+    if block is not None and written in ("true", "false"):
+        return True
     return block is not None and bool(list_spec_value_errors(block, str(path[-1]), written))
 
 
