@@ -122,7 +122,8 @@ def _check_scripts(
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:
     """Return the final command as far as it can be determined, and the launchers found in it."""
     try:
-        found = find_launchers(job.command, mpi_family_of(job))
+        given = {one.name: one.value for one in job.env if one.is_plain}
+        found = find_launchers(job.command, mpi_family_of(job), given)
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
         return _wrap_command_for_ranks(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]

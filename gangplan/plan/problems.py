@@ -54,7 +54,8 @@ def is_pasteable(words: Sequence[str]) -> bool:
 def correct_launcher_words_in_command(
     command: Sequence[str], found: FoundLauncher, edits: Sequence[WordEdit]
 ) -> tuple[str, ...] | None:
-    """Return the command with a launcher's words changed; None if its script is nested too deeply."""
+    """Return the command with a launcher's words changed; None if its script is nested too deeply, or if a
+    variable holds them."""
     if found.script is None:
         words = list(command)
         for edit in sorted(edits, key=lambda one: -one.begin):
@@ -63,6 +64,8 @@ def correct_launcher_words_in_command(
     if not found.script.is_direct:
         return None
     text, places = found.script.text, found.script.words
+    if any(one.is_part for edit in edits for one in places[edit.begin : max(edit.end, edit.begin + 1)]):
+        return None
     for edit in sorted(edits, key=lambda one: -one.begin):
         begin = places[edit.begin].begin if edit.begin < len(places) else places[-1].end
         end = places[edit.end - 1].end if edit.end > edit.begin else begin

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.launch import LauncherCall, replace_launcher_option_value
+from gangplan.plan.launchers.values import UNQUOTED_VARIABLE
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
-from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_UNSET
+from gangplan.rules.commands import COMMAND_OPTIONS_UNKNOWN, COMMAND_RENDEZVOUS, COMMAND_UNSET
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
@@ -119,6 +120,26 @@ def check_unset_launcher_option_values(kept: LauncherCall) -> Iterator[WordProbl
         if missing and f"{{{missing[0]}:" not in use.value:  # ${NAME:-default}
             message = f"{use.spelled} takes its value from ${missing[0]}, which nothing sets in this run"
             yield WordProblem(COMMAND_UNSET, use.at, message, "Remove it.", WordEdit(use.at, use.end))
+
+
+def check_unknown_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
+    """Yield a variable in the place of a program, if its value may be options and is only known at run time."""
+    script, reading = kept.found.script, kept.found.reading
+    for begin, end in reading.programs if script is not None else ():
+        assert script is not None
+        if begin >= len(script.words) or begin + 1 == end:
+            continue
+        word = script.words[begin]
+        found = UNQUOTED_VARIABLE.fullmatch(script.text[word.begin : word.end])
+        if found is None or not word.is_open or not script.is_direct:
+            continue
+        name = next(filter(None, found.groups()))
+        given = {one.name: one.value for one in kept.job.env if one.is_plain} | script.sets
+        value = given.get(name) or ""
+        if not value or value.startswith("-") or len(value.split()) != 1:
+            message = f"what {word.text} holds is only known when the script runs: options in it are not compared"
+            help = f"Write the options behind {kept.name}, or set {name} once, outside of branches."
+            yield WordProblem(COMMAND_OPTIONS_UNKNOWN, begin, message, help)
 
 
 def check_accelerate_launch(kept: LauncherCall) -> Iterator[WordProblem]:

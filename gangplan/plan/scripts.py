@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
@@ -27,10 +27,11 @@ _READS = re.compile(
     r"|\bfor\s+\w+\s*(?:;|\n|do\b)"
 )
 _PIPES = ("|", "|&")
-_KEEPS_CODE = re.compile(r"\bpipefail\b|\bPIPESTATUS\b")
+_KEEPS_CODE = re.compile(r"\bpipefail\b")
 # Programs whose exit code says nothing about the training.
 _IDLE = frozenset(
     {
+        *("[", "[[", "test", "true", "false", ":", "which", "type", "touch", "wait"),
         *("awk", "cat", "cd", "chmod", "cp", "date", "echo", "env", "export", "find", "grep", "head", "ln"),
         *("ls", "mkdir", "mv", "nvidia-smi", "printf", "rm", "sed", "seq", "set", "sleep", "sort", "source"),
         *("tail", "ulimit", "yes", "."),
@@ -39,10 +40,10 @@ _IDLE = frozenset(
 # Programs that end scripts without doing anything; `true` is there to hide a failure on purpose.
 _LAST_WORDS = frozenset(("date", "echo", "ls", "printf", "sync"))
 _SEPARATORS = (";", "\n")
-# Options of a shell, and words of a script, with which a failure is not lost, or in which it may not be.
-_STOPS_AT_FAILURE = re.compile(r"-[a-z]*e[a-z]*")
-_STOPS_IN_SCRIPT = re.compile(r"\bset\s+-[a-z]*e|\berrexit\b")
-_DECIDES = re.compile(r"\$\?|\b(?:exit|trap|wait|if|for|while|until|case|function)\b|\(\s*\)")
+# Commands with which a script decides itself how it ends, and what reads an exit code.
+_DECIDING = frozenset({"exit", "return", "trap"})
+_READS_CODE = re.compile(r"\$\?|\$\{\?\}|\bPIPESTATUS\b")
+_STOPPING = re.compile(r"-[a-z]*e[a-z]*|errexit")
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 
@@ -50,59 +51,66 @@ _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
     """Yield a problem of a script whose exit code is not that of its program, but of one that comes after."""
     at, found = read_script_commands(job.command)
-    end = len(found)
-    while end > 1 and _says_nothing(found[end - 1]) and found[end - 2].after in ("&&", *_SEPARATORS):
-        end -= 1  # such as `; echo done`
-    pipes = [index for index, one in enumerate(found) if one.after in _PIPES]
-    if end > 1 and found[end - 2].after == "||" and _says_nothing(found[end - 1]):
-        yield from _find_failure_that_is_answered(job, at, found, end, is_sound)
+    if len(found) < 2 or _is_end_decided(found, job.command[at]):
         return
-    if pipes and pipes[-1] == end - 2 and not any(_KEEPS_CODE.search(word) for word in job.command):
-        begin, last, option = pipes[-1], found[end - 1], "-o pipefail"
-        while begin - 1 in pipes:
-            begin -= 1
-        lost = found[begin : end - 1]
-    elif end < len(found) and found[end - 1].after != "&&" and not _keeps_code_of_last(job.command, at):
-        lost, last, option = found[end - 1 : end], found[-1], "-e"
-    else:
+    lost, otherwise, right = _find_lost_code(job.command, at, found)
+    programs = [name for one in lost if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
+    last = next((one for one in reversed(found) if one.words), None)
+    if not programs or last is None:
         return
-    programs = _list_working_programs(lost)
-    if not programs or not last.words:
-        return
-    message = _describe_lost_code(last, programs[0])
-    right = (*job.command[:at], f"set {option}; {job.command[at]}", *job.command[at + 1 :])
-    otherwise = f"Begin the script with set {option}, and run it with bash, which has that."
-    has_option = option == "-e" or any(program_name_of(word) == "bash" for word in job.command[:at])
-    help = propose_sound_command_help(job, right, otherwise, is_sound if has_option else None)
+    ends_with = program_name_of(last.texts[0])
+    message = f"the run ends with the exit code of {ends_with}: if {programs[0]} fails, it counts as complete"
+    words = (*job.command[:at], right, *job.command[at + 1 :]) if right else None
+    help = propose_sound_command_help(job, words or (), otherwise, is_sound if words else None)
     yield Problem(("command", at), message, help, EXIT_CODE_LOST)
 
 
-def _find_failure_that_is_answered(
-    job: Job, at: int, found: Sequence[SimpleCommand], end: int, is_sound: SoundnessCheck | None
-) -> Iterator[Problem]:
-    """Yield a problem of a script that ends with `PROGRAM || echo failed`, which is a success to a shell."""
-    text, answer = job.command[at], found[end - 1]
-    begin = end - 2
+def _is_end_decided(found: Sequence[SimpleCommand], text: str) -> bool:
+    """Return whether a script reads an exit code, or ends itself with one."""
+    is_waited = any(one.texts[:1] == ("wait",) and len(one.words) > 1 for one in found)
+    return is_waited or bool(_READS_CODE.search(text)) or any(_DECIDING & set(one.texts[:1]) for one in found)
+
+
+def _find_lost_code(
+    command: Sequence[str], at: int, found: Sequence[SimpleCommand]
+) -> tuple[Sequence[SimpleCommand], str, str]:
+    """Return the commands whose exit code is lost, what helps, and the right script; empty where it is not known."""
+    text, end = command[at], len(found)
+    while end > 1 and _says_nothing(found[end - 1]) and found[end - 2].after in ("&&", *_SEPARATORS):
+        end -= 1  # such as `; echo done`
+    before, last = found[end - 2] if end > 1 else found[0], found[end - 1]
+    if before.after == "||" and _says_nothing(last) and last.words:
+        first, stop = last.words[0].begin, last.words[-1].end
+        right = f"{text[:first]}{{ {text[first:stop]}; exit 1; }}{text[stop:]}"
+        return _list_chain(found, end - 2), "Write exit 1 after it, both in braces.", right
+    pipes = [index for index, one in enumerate(found) if one.after in _PIPES]
+    if pipes and pipes[-1] == end - 2 and not any(_KEEPS_CODE.search(word) for word in command):
+        begin = pipes[-1]
+        while begin - 1 in pipes:
+            begin -= 1
+        has_option = any(program_name_of(word) == "bash" for word in command[:at])
+        otherwise = "Begin the script with set -o pipefail, and run it with bash, which has that."
+        return found[begin : end - 1], otherwise, f"set -o pipefail; {text}" if has_option else ""
+    if last.texts == ("wait",):
+        started = [one for one in found if one.after == "&"]
+        right = f"{text[: last.words[0].end]} $!{text[last.words[0].end :]}" if len(started) == 1 else ""
+        return started, "Start the program of the run without &, as the last one.", right
+    if end == len(found) or last.after == "&&" or last.tested_by in ("while", "until"):
+        return (), "", ""
+    if last.tested_by:
+        return (last,), "End the branch for its failure with exit 1.", ""
+    if not _stops_at_failure(command[:at], found):
+        return (last,), "Begin the script with set -e.", f"set -e; {text}"
+    help = "Write each command on a line of its own: set -e does not see a failure that && comes after."
+    return _list_chain(found, end - 1)[:-1], help, ""
+
+
+def _list_chain(found: Sequence[SimpleCommand], end: int) -> Sequence[SimpleCommand]:
+    """Return the commands that `&&` joins, up to the one at `end`."""
+    begin = end
     while begin and found[begin - 1].after == "&&":
         begin -= 1
-    programs = _list_working_programs(found[begin : end - 1])
-    if not programs or not answer.words or _DECIDES.search(text):
-        return
-    first, stop = answer.words[0].begin, answer.words[-1].end
-    ends = f"{text[:first]}{{ {text[first:stop]}; exit 1; }}{text[stop:]}"
-    right = (*job.command[:at], ends, *job.command[at + 1 :])
-    help = propose_sound_command_help(job, right, "Write exit 1 after it, both in braces.", is_sound)
-    yield Problem(("command", at), _describe_lost_code(found[-1], programs[0]), help, EXIT_CODE_LOST)
-
-
-def _list_working_programs(commands: Iterable[SimpleCommand]) -> list[str]:
-    """Return the names of the programs whose exit code tells something of the training."""
-    return [name for one in commands if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
-
-
-def _describe_lost_code(last: SimpleCommand, program: str) -> str:
-    ends_with = program_name_of(last.texts[0])
-    return f"the run ends with the exit code of {ends_with}: if {program} fails, it counts as complete"
+    return found[begin : end + 1]
 
 
 def _says_nothing(one: SimpleCommand) -> bool:
@@ -110,11 +118,10 @@ def _says_nothing(one: SimpleCommand) -> bool:
     return not one.sets and bool(one.texts) and program_name_of(one.texts[0]) in _LAST_WORDS
 
 
-def _keeps_code_of_last(command: Sequence[str], at: int) -> bool:
-    """Return whether a script ends at the first failure, or decides itself with which code it ends."""
-    text = command[at]
-    is_decided = _STOPS_IN_SCRIPT.search(text) or _DECIDES.search(text)
-    return bool(is_decided) or any(map(_STOPS_AT_FAILURE.fullmatch, command[:at]))
+def _stops_at_failure(options: Sequence[str], found: Sequence[SimpleCommand]) -> bool:
+    """Return whether a shell ends a script at the first failure."""
+    told = [word for one in found if one.texts[:1] == ("set",) for word in one.texts[1:]]
+    return any(map(_STOPPING.fullmatch, (*options, *told)))
 
 
 def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
@@ -124,23 +131,23 @@ def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iter
     if not found or found[-1].after != "&":
         return
     text, last = job.command[at], found[-1]
-    if re.search(r"\bwait\b", text) or not last.words or text.rstrip().endswith(("fi", "esac")):
+    is_waited = any("wait" in one.texts and one.texts[0] in ("trap", "wait") for one in found)
+    if is_waited or not last.words or text.rstrip().endswith(("fi", "esac")):
         return
     name = program_name_of(next((word for word in last.texts if word != "nohup"), last.texts[0]))
     message = f"{name} runs in the background and nothing waits for it: the run ends when the script does"
-    otherwise = "Remove the '&', or end the script with wait."
-    right = (*job.command[:at], _wait_for_programs(text, found), *job.command[at + 1 :])
-    help = propose_sound_command_help(job, right, otherwise, is_sound)
+    otherwise = "Start the program of the run without &, as the last one."
+    text = _start_in_foreground(text, found)
+    right = (*job.command[:at], text, *job.command[at + 1 :]) if text else None
+    help = propose_sound_command_help(job, right or (), otherwise, is_sound if right else None)
     yield Problem(("command", at), message, help, COMMAND_DETACHED)
 
 
-def _wait_for_programs(text: str, found: Sequence[SimpleCommand]) -> str:
-    """Return a script that waits for its programs; a single one does not go to the background."""
+def _start_in_foreground(text: str, found: Sequence[SimpleCommand]) -> str:
+    """Return a script whose only program does not go to the background; empty if it has several."""
     text = text.rstrip()
-    if not text.endswith("&"):
-        return text
-    if sum(one.after == "&" for one in found) > 1:
-        return f"{text} wait"
+    if not text.endswith("&") or sum(one.after == "&" for one in found) > 1:
+        return ""
     words = found[-1].words
     cut = words[1].begin if len(words) > 1 and words[0].text == "nohup" else words[0].begin
     return (text[: words[0].begin] + text[cut:]).rstrip("& ")

@@ -16,6 +16,7 @@ from gangplan.plan.rendezvous import (
     check_accelerate_launch,
     check_launcher_rendezvous_options,
     check_meeting_port,
+    check_unknown_launcher_options,
     check_unset_launcher_option_values,
 )
 from gangplan.plan.reserved import explain_taken_variable, is_launcher_variable
@@ -51,6 +52,7 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     if kept.found.start.launcher.kind == "accelerate":
         yield from check_accelerate_launch(kept)
     yield from check_unset_launcher_option_values(kept)
+    yield from check_unknown_launcher_options(kept)
 
 
 def _find_elastic_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:
@@ -202,6 +204,9 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
     if found.script is not None and not found.script.is_direct and start_takes_options(kept):
         message = f"{name} is in a script inside another script, where gangplan cannot give it what it needs"
         yield WordProblem(COMMAND_UNREADABLE, 0, message, "Do not nest scripts.")
+    if _is_program_in_variable_of_launcher(found) and start_takes_options(kept):
+        message = f"one variable has {name} and its program, so gangplan cannot give {name} what it needs"
+        yield WordProblem(COMMAND_UNREADABLE, 0, message, "Write the program behind the variable.")
     if found.script is not None and found.script.after == "&":
         message = f"{name} runs in the background and nothing waits for it: the run ends when the script does"
         yield WordProblem(
@@ -220,6 +225,14 @@ def _build_unassign_edit(found: FoundLauncher, variable: str) -> WordEdit | None
     before = found.reading.words[: found.start.begin]
     places = (index for index, word in enumerate(before) if word.startswith(f"{variable}="))
     return next((WordEdit(index, index + 1) for index in places), None)
+
+
+def _is_program_in_variable_of_launcher(found: FoundLauncher) -> bool:
+    """Return whether a script has a launcher and what it starts in the value of one variable."""
+    words, begins = found.script.words if found.script else (), [begin for begin, _ in found.reading.programs]
+    if not begins or begins[0] >= len(words) or not words[found.start.at].is_part:
+        return False
+    return words[found.start.at].begin == words[begins[0]].begin
 
 
 def start_takes_options(kept: LauncherCall) -> bool:

@@ -188,6 +188,18 @@ COMMAND_UNREADABLE = Rule(
     fix="Write the number or the options in the command.",
 )
 
+COMMAND_OPTIONS_UNKNOWN = Rule(
+    "command-options-unknown",
+    WARNING,
+    "A variable may hold options of a launcher.",
+    why=(
+        "A shell splits $OPTIONS into words, and the launcher takes those before its program for options. gangplan "
+        "compares them with the plan where the script or env sets the variable for sure. What an image, a branch or a "
+        "program sets is not known before the run: hosts and counts there may contradict it."
+    ),
+    fix="Write the options in the command, or set the variable once, before the launcher and outside of branches.",
+)
+
 COMMAND_DETACHED = Rule(
     "command-detached",
     ERROR,

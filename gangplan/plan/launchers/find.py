@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gangplan.plan.launchers.later import can_start_nested_launcher, find_nested_launcher
@@ -16,6 +16,7 @@ from gangplan.plan.launchers.prefixes import (
 from gangplan.plan.launchers.programs import LauncherStart, MpiGeneration, find_launcher_at, program_name_of
 from gangplan.plan.launchers.reading import LauncherReading, read_launcher_words
 from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, UnreadableError, read_shell_commands
+from gangplan.plan.launchers.values import ScriptValues
 from gangplan.records import dataclass
 
 SHELL_NAMES = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
@@ -61,13 +62,15 @@ class FoundLauncher:
     guessed: str = ""
 
 
-def find_launchers(words: Sequence[str], family: MpiGeneration | None) -> list[FoundLauncher]:
-    """Return the launchers that a command starts.
+def find_launchers(
+    words: Sequence[str], family: MpiGeneration | None, given: Mapping[str, str] | None = None
+) -> list[FoundLauncher]:
+    """Return the launchers that a command starts; `given` are the known values of its variables.
 
     Next to one that starts something, calls such as `mpirun --version` do not count. Raises UnreadableError for
     a script that no shell could read.
     """
-    found = _find_launcher_calls(words, family)
+    found = _find_launcher_calls(words, family, given or {})
     return [one for one in found if not _only_prints(one.reading)] or found
 
 
@@ -79,7 +82,7 @@ def _only_prints(reading: LauncherReading) -> bool:
 
 
 def _find_launcher_calls(
-    words: Sequence[str], family: MpiGeneration | None, depth: int = 0
+    words: Sequence[str], family: MpiGeneration | None, given: Mapping[str, str]
 ) -> list[FoundLauncher]:
     peeled = strip_prefixes(words)
     through = tuple(program_name_of(words[one]) for one in peeled.via)
@@ -91,12 +94,10 @@ def _find_launcher_calls(
             )
         ]
     at = find_script_index(words, peeled.at)
-    if depth > _DEPTH:
-        return []
     if at >= 0:
         return [
             _prepend_outer_programs(one, through)
-            for one in _find_launchers_in_shell_script(words[at], at, family, depth)
+            for one in _find_launchers_in_shell_script(words[at], at, family, 0, given)
         ]
     start = find_nested_launcher(words, peeled.at, family)
     name = program_name_of(words[peeled.at]) if peeled.at < len(words) else ""
@@ -104,7 +105,7 @@ def _find_launcher_calls(
         reading = read_launcher_words(start.launcher, words, start.at)
         return [FoundLauncher(start, reading, peeled, None, (*through, name), name)]
     at = _find_passed_script_index(words, peeled.at)
-    inner = _find_launchers_in_shell_script(words[at], at, family, depth) if at >= 0 else ()
+    inner = _find_launchers_in_shell_script(words[at], at, family, 0, given) if at >= 0 else ()
     return [replace(_prepend_outer_programs(one, (*through, name)), guessed=name) for one in inner]
 
 
@@ -159,40 +160,41 @@ def read_script_commands(words: Sequence[str]) -> tuple[int, list[SimpleCommand]
 
 
 def _find_launchers_in_shell_script(
-    text: str, at: int, family: MpiGeneration | None, depth: int
+    text: str, at: int, family: MpiGeneration | None, depth: int, given: Mapping[str, str]
 ) -> Iterator[FoundLauncher]:
     sets: dict[str, str | None] = {}
+    values = ScriptValues(given)
     found = read_shell_commands(text)
     waits = [number for number, one in enumerate(found) if one.texts[:1] == ("wait",)]
-    for number, command in enumerate(found):
+    for number, written in enumerate(found):
+        command = values.expand(written, text)
+        values.record(written, text)
         if not command.words:
             _record_assigned_variables(command.sets, sets)
             continue
         after = "" if any(place > number for place in waits) else command.after
         local = dict(sets)
         _record_assigned_variables(command.sets, local)
-        yield from _find_command_launchers(text, at, command, local, after, family, depth)
+        script = ShellScript(at, text, command.words, local, after)
+        yield from _find_command_launchers(script, command, values, family, depth)
         if command.texts[0] in ("export", "declare", "typeset", "local", "readonly", "read"):
             _record_assigned_variables(command.words[1:], sets)
 
 
 def _find_command_launchers(
-    text: str,
-    at: int,
+    script: ShellScript,
     command: SimpleCommand,
-    sets: dict[str, str | None],
-    after: str,
+    values: ScriptValues,
     family: MpiGeneration | None,
     depth: int,
 ) -> Iterator[FoundLauncher]:
-    """Yield the launchers that one command of a script starts."""
-    texts, offset = _resolve_launcher_variable(command, sets), 0
+    """Yield the launchers that one command of a script starts; `script` has its words."""
+    texts, offset = _resolve_launcher_variable(command, script.sets), 0
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
         offset += 1 + (texts[offset + 1 : offset + 2] == ("-a",)) * 2
     peeled = strip_prefixes(texts, offset)
     start = find_launcher_at(texts, peeled.at, family)
     if start is not None:
-        script = ShellScript(at, text, command.words, sets, after)
         through = tuple(program_name_of(texts[one]) for one in peeled.via)
         yield FoundLauncher(
             start, read_launcher_words(start.launcher, texts, start.at), peeled, script, through
@@ -200,7 +202,7 @@ def _find_command_launchers(
         return
     behind = find_nested_launcher(texts, peeled.at, family)
     if behind is not None:
-        script, name = ShellScript(at, text, command.words, sets, after), program_name_of(texts[peeled.at])
+        name = program_name_of(texts[peeled.at])
         through = (*(program_name_of(texts[one]) for one in peeled.via), name)
         yield FoundLauncher(
             behind, read_launcher_words(behind.launcher, texts, behind.at), peeled, script, through, name
@@ -208,19 +210,16 @@ def _find_command_launchers(
         return
     if depth >= _DEPTH:
         return
-    inner = " ".join(texts[1:]) if texts[0] == "eval" else ""
     nested = find_script_index(texts, peeled.at)
-    for found in (
-        _find_launchers_in_shell_script(inner or texts[nested], at, family, depth + 1)
-        if inner or nested >= 0
-        else ()
-    ):
+    begin = 1 if texts[0] == "eval" else nested if nested >= 0 else len(texts)
+    end = len(texts) if texts[0] == "eval" else begin + 1
+    inner = " ".join(values.fill(word, command.block) for word in command.words[begin:end])
+    for found in _find_launchers_in_shell_script(inner, script.at, family, depth + 1, values.given):
         if found.script is not None:
             inside = found.script
-            script = ShellScript(
-                at, text, inside.words, {**sets, **inside.sets}, inside.after, is_direct=False
-            )
-            yield replace(found, script=script)
+            sets = {**script.sets, **inside.sets}
+            outer = ShellScript(script.at, script.text, inside.words, sets, inside.after, is_direct=False)
+            yield replace(found, script=outer)
 
 
 def _resolve_launcher_variable(command: SimpleCommand, sets: dict[str, str | None]) -> tuple[str, ...]:
@@ -244,7 +243,9 @@ def _record_assigned_variables(words: Sequence[ShellWord], sets: dict[str, str |
     for word in words:
         assigned = ASSIGNMENT_PATTERN.fullmatch(word.text)
         if assigned is not None:
-            sets[assigned[1]] = None if word.is_open else assigned[2]
+            name, is_known = assigned[1], not word.is_open and word.items is None
+            before = (sets.get(name) if name in sets else "") if word.text[len(name)] == "+" else ""
+            sets[name] = before + assigned[2] if is_known and before is not None else None
         elif word.text.isidentifier():
             sets.setdefault(word.text, None)
 

@@ -7,6 +7,7 @@ does not expand words: one that a shell would expand keeps its text and is marke
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -37,7 +38,8 @@ class UnreadableError(Exception):
 class ShellWord:
     """A word: its text without quotes, its begin and end in the script, and the variables in it.
 
-    `is_open` marks a word whose value is only known when the script runs.
+    `is_open` marks a word whose value is only known when the script runs. `items` are the words of an array,
+    if it assigns one. `is_part` marks a word that the value of a variable has; its place is the variable's.
     """
 
     text: str
@@ -45,15 +47,24 @@ class ShellWord:
     end: int
     names: tuple[str, ...] = ()
     is_open: bool = False
+    items: tuple[ShellWord, ...] | None = None
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A simple command: its assignments, its words, and the operator after it (such as `&`)."""
+    """A simple command: its assignments, its words, and the operator after it (such as `&`).
+
+    `block` are the branches, loops, functions, subshells and `&&` lists around it, outermost first: what an
+    enclosing one does has happened when the command runs, what another one does may not have. `tested_by` is
+    the keyword of the compound command that it is the condition of, such as `if`.
+    """
 
     words: tuple[ShellWord, ...]
     sets: tuple[ShellWord, ...] = ()
     after: str = ""
+    block: tuple[int, ...] = ()
+    tested_by: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -68,6 +79,11 @@ class _Open:
     words: list[ShellWord] = field(default_factory=list)
     sets: list[ShellWord] = field(default_factory=list)
 
+
+# What begins a block, and what ends one and begins the next.
+_BLOCKS = frozenset({"if", "while", "until", "for", "case", "select", "{"})
+_CONDITIONS = frozenset({"if", "while", "until"})
+_BRANCHES = frozenset({"then", "elif", "else", "do", ";;", ";&", ";;&"})
 
 _ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
 
@@ -87,6 +103,9 @@ class ShellReader:
         self.text = script
         self.at = 0
         self.documents: list[tuple[str, bool]] = []
+        self._blocks: list[tuple[str, int, bool]] = []  # what began each, its number, and if it is past its condition
+        self._list = 0  # the number of the `&&` list
+        self._count = 0
 
     def read(self) -> Iterator[SimpleCommand]:
         """Yield the commands one by one."""
@@ -101,7 +120,8 @@ class ShellReader:
                 if operator == "\n":
                     self.skip_documents()
                 if now.words or now.sets:
-                    yield SimpleCommand(tuple(now.words), tuple(now.sets), operator)
+                    yield self._end(now, operator)
+                self._pass_operator(operator)
                 now, skips = _Open(), ""
                 continue
             if self._redirection():
@@ -111,7 +131,38 @@ class ShellReader:
         if self.documents:
             raise self.build_open_document_error(self.documents[0][0], len(self.text))
         if now.words or now.sets:
-            yield SimpleCommand(tuple(now.words), tuple(now.sets))
+            yield self._end(now, "")
+
+    def _end(self, now: _Open, operator: str) -> SimpleCommand:
+        """Return a command that is read; the next one belongs to its list if the operator says so."""
+        block = (*(number for _, number, _ in self._blocks), *([self._list] if self._list else ()))
+        begun, _, is_past = self._blocks[-1] if self._blocks else ("", 0, True)
+        tested_by = "" if is_past else begun
+        if operator not in ("&&", "||"):
+            self._list = 0
+        elif operator == "||" or not self._list:
+            self._list = self._new_number()
+        return SimpleCommand(tuple(now.words), tuple(now.sets), operator, block, tested_by)
+
+    def _new_number(self) -> int:
+        self._count += 1
+        return self._count
+
+    def _pass_operator(self, operator: str) -> None:
+        if operator == "(":
+            self._blocks.append((operator, self._new_number(), True))
+        elif operator == ")" and self._blocks and self._blocks[-1][0] == "(":
+            self._blocks.pop()
+        elif operator in _BRANCHES or operator == ")":  # of a case
+            self._pass_keyword(operator)
+
+    def _pass_keyword(self, word: str) -> None:
+        if word in _BLOCKS:
+            self._blocks.append((word, self._new_number(), word not in _CONDITIONS))
+        elif word in _CLOSERS:
+            del self._blocks[-1:]
+        elif self._blocks and (word in _BRANCHES or word == ")"):
+            self._blocks[-1] = self._blocks[-1][0], self._new_number(), word != "elif"
 
     def _take(self, word: ShellWord, now: _Open, skips: str) -> str:
         """Add a word to the command; return the keyword of an unfinished header, such as `for x in a b`."""
@@ -119,16 +170,31 @@ class ShellReader:
         if skips:
             return "" if skips == "function" or (skips == "case" and word.text == "in") else skips
         if not now.words and is_plain and word.text in ("for", "case", "select", "function"):
+            self._pass_keyword(word.text)
             return word.text
         if not now.words and is_plain and (word.text in _OPENERS or word.text in _CLOSERS):
+            self._pass_keyword(word.text)
             return ""
         if not now.words and _ASSIGN.match(self.text, word.begin):
             if word.text.endswith("=") and self.text.startswith("(", self.at):
-                self.at = self.balanced(self.at + 1, "(", ")")
+                word = self._array(word)
             now.sets.append(word)
         else:
             now.words.append(word)
         return ""
+
+    def _array(self, word: ShellWord) -> ShellWord:
+        """Return the word of an array's assignment with the words in its parentheses."""
+        begin, self.at = self.at + 1, self.balanced(self.at + 1, "(", ")")
+        inner, items = ShellReader(self.text[: self.at - 1]), list[ShellWord]()
+        inner.at = begin
+        while inner.at < len(inner.text):
+            inner.blank()
+            if inner.text.startswith("\n", inner.at):
+                inner.at += 1
+            elif inner.at < len(inner.text):
+                items.append(inner.word())
+        return dataclasses.replace(word, items=tuple(items))
 
     def blank(self) -> None:
         """Skip blanks, continued lines and comments."""
