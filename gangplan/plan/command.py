@@ -34,7 +34,7 @@ from gangplan.plan.flags import (
     mpi_family_of,
 )
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers, find_script_index
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
 from gangplan.plan.operators import SoundnessCheck
@@ -117,6 +117,10 @@ def _check_scripts(
     """Yield the problems of a shell's script; what launchers in it lack, they report themselves."""
     yield from check_words_after_script(job, is_sound) if found else check_shell_script(job, is_sound)
     yield from check_exit_code_of_script(job, is_sound)
+    if find_script_index(job.command, 0) >= 0:
+        from gangplan.plan.script_lines import check_lines_of_script  # few commands are scripts
+
+        yield from check_lines_of_script(job)
 
 
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:
@@ -133,11 +137,14 @@ def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher],
     return (_extend_user_launchers(job, found) if found else _wrap_command_for_ranks(job)), found, []
 
 
+# A brace before it is Jinja's, and a dollar sign makes it a variable of a shell or of Hydra.
+_PLACEHOLDER = re.compile(r"(?<![${])\{(ranks|workers|slots)\}(?!\})")
+
+
 def _fill_rank_placeholders(word: str, job: Job) -> str:
-    """Replace {ranks}, {workers} and {slots} in a word; leave other braces alone."""
-    for name, value in (("{ranks}", job.ranks), ("{workers}", job.workers), ("{slots}", job.slots)):
-        word = word.replace(name, str(value))
-    return word
+    """Replace {ranks}, {workers} and {slots} in a word; leave other braces alone, such as ${workers}."""
+    values = {"ranks": job.ranks, "workers": job.workers, "slots": job.slots}
+    return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), word) if "{" in word else word
 
 
 def _wrap_command_for_ranks(job: Job) -> FinalCommand:

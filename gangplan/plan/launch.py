@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gangplan.model.job import Job
 from gangplan.plan.launchers import FoundLauncher, ParsedOption
 from gangplan.plan.problems import WordEdit
@@ -36,10 +38,27 @@ class LauncherCall:
         known |= {f"{one}_NPROC_PER_NODE": str(self.job.slots) for one in ("PET", "PADDLE")}
         for name in script.words[use.value_at].names:
             value = script.sets[name] if name in script.sets else known.get(name)
+            if value is None and (alias := find_alias(name, script.text)):
+                value = known.get(alias)
             if value is None:
                 return None
             text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
         return None if "$" in text or "`" in text else text
+
+
+def list_assigned_texts(name: str, script: str) -> list[str]:
+    """Return what a script assigns to a variable, as it is written."""
+    return re.findall(rf"(?<!\w){name}=([^\n;&]*)", script)
+
+
+def find_alias(name: str, script: str) -> str:
+    """Return the variable whose value a script gives to another one, once; empty if it is made in another way."""
+    found = list_assigned_texts(name, script)
+    whole = _VARIABLE.fullmatch(found[0].strip()) if len(found) == 1 else None
+    return whole[2] if whole else ""
+
+
+_VARIABLE = re.compile(r"""(["']?)\$\{?(\w+)\}?\1""")
 
 
 def drop_option(use: ParsedOption) -> WordEdit:

@@ -14,11 +14,11 @@ from gangplan.plan.downloads import (
     check_system_packages,
 )
 from gangplan.plan.environment import build_role_env, build_side_container_env, build_step_env
+from gangplan.plan.root_home import check_paths_in_home_of_root
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
 from gangplan.plan.started_by import check_outer_launch_program
-from gangplan.plan.root_home import check_paths_in_home_of_root
-from gangplan.plan.unset import check_command_needs_no_field
+from gangplan.plan.unset import check_command_needs_no_field, check_variables_of_other_systems
 from gangplan.plan.words import check_command_words
 
 
@@ -63,7 +63,11 @@ def _find_package_problems(alone: Job, what: str) -> Iterator[Problem]:
 def _find_absent_fields(
     words: tuple[str, ...], env: tuple[EnvVar, ...], place: FieldPath
 ) -> Iterator[Problem]:
-    for one in check_command_needs_no_field(words, env):
+    known = {one.name for one in env}
+    for one in (
+        *check_command_needs_no_field(words, env),
+        *check_variables_of_other_systems(words, known),
+    ):
         yield dataclasses.replace(one, path=(*place, *one.path))
 
 

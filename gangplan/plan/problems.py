@@ -66,10 +66,11 @@ def correct_launcher_words_in_command(
     text, places = found.script.text, found.script.words
     if any(one.is_part for edit in edits for one in places[edit.begin : max(edit.end, edit.begin + 1)]):
         return None
+    written = {one.text: text[one.begin : one.end] for one in places if not one.is_part}
     for edit in sorted(edits, key=lambda one: -one.begin):
         begin = places[edit.begin].begin if edit.begin < len(places) else places[-1].end
         end = places[edit.end - 1].end if edit.end > edit.begin else begin
-        new = " ".join(shlex.quote(word) for word in edit.words)
+        new = " ".join(written.get(word) or shlex.quote(word) for word in edit.words)
         if not new and end > begin:  # including the blank after it
             end += len(text[end:]) - len(text[end:].lstrip(" "))
         elif edit.end == edit.begin:

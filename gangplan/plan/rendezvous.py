@@ -7,12 +7,16 @@ import shlex
 from collections.abc import Iterator
 
 from gangplan.plan.environment import list_meeting_names
-from gangplan.plan.launch import LauncherCall, replace_launcher_option_value
+from gangplan.plan.launch import LauncherCall, list_assigned_texts, replace_launcher_option_value
 from gangplan.plan.launchers.values import UNQUOTED_VARIABLE
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
 from gangplan.rules.commands import COMMAND_OPTIONS_UNKNOWN, COMMAND_RENDEZVOUS, COMMAND_UNSET
 
+# What is the worker's own name or address, or that of a batch system's node.
+_OF_THIS_HOST = re.compile(
+    r"(?i)\bhostname\b|\bifconfig\b|\bip\s+(?:-\w+\s+)*a|\bscontrol\b|NODELIST|NODEFILE|HOSTFILE"
+)
 _LOCAL = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})
 
 
@@ -30,6 +34,9 @@ def is_word_made_of_run_variables(kept: LauncherCall, use_at: int) -> bool:
         return False
     known = {variable.name for variable in kept.job.env} | set(script.sets) | list_meeting_names(kept.job)
     names = script.words[use_at].names
+    made_of = [text for name in names for text in list_assigned_texts(name, script.text)]
+    if any(_OF_THIS_HOST.search(text) and "PET_" not in text for text in made_of):
+        return False
     return bool(names) and all(name.startswith("PET_") or name in known for name in names)
 
 
@@ -73,19 +80,29 @@ _LOWEST_PORT = 1024
 _DRAWN = re.compile(r"\$\$|\bS?RANDOM\b|(?:\$\(|`)\s*(?:date|jot|od|openssl|shuf)\b|free_?port|getsockname")
 
 
+# What is another text on each worker.
+_OWN = re.compile(r"\bHOSTNAME\b|\bhostname\b|\b(?:PET_|GROUP_)?(?:NODE_)?RANK\b|JOB_COMPLETION_INDEX|uuid")
+
+
 def check_meeting_port(kept: LauncherCall) -> Iterator[WordProblem]:
-    """Yield a port at which workers cannot meet: closed between them, or another one on each."""
+    """Yield a port or an id at which workers cannot meet: closed between them, or another one on each."""
     job, script = kept.job, kept.found.script
+    is_per_worker = kept.found.start.launcher.kind in ("torch", "accelerate")
     for use in kept.found.reading.uses if job.workers > 1 else ():
-        if use.option.name.replace("_", "-") != "master-port":
+        option = use.option.name.replace("_", "-")
+        if option not in ("master-port", "main-process-port", "rdzv-id"):
             continue
-        port, is_torch = kept.number(use), kept.found.start.launcher.kind == "torch"
+        port, is_id = kept.number(use), option == "rdzv-id"
         sources = [use.value]
         if script is not None and use.value_at < len(script.words):
             for name in script.words[use.value_at].names:
-                sources += re.findall(rf"\b{name}=([^\n;&]*)", script.text)
-        if is_torch and (port == "0" or any(map(_DRAWN.search, sources))):
-            message = f"{use.spelled} {use.value} is another port on each of the {job.workers} workers: they never meet"
+                sources += list_assigned_texts(name, script.text)
+        is_drawn = any(_DRAWN.search(one) or (is_id and _OWN.search(one)) for one in sources)
+        if is_per_worker and ((port == "0" and not is_id) or is_drawn):
+            what = "id" if is_id else "port"
+            message = f"{use.spelled} {use.value} is another {what} on each of the {job.workers} workers: they never meet"
+        elif is_id:
+            continue
         elif port and port.isdecimal() and int(port) < _LOWEST_PORT and job.posture != "default":
             message = (
                 f"port {port} is closed between workers: posture {job.posture} opens {_LOWEST_PORT} to 65535"
@@ -137,7 +154,9 @@ def check_unknown_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
         given = {one.name: one.value for one in kept.job.env if one.is_plain} | script.sets
         value = given.get(name) or ""
         if not value or value.startswith("-") or len(value.split()) != 1:
-            message = f"what {word.text} holds is only known when the script runs: options in it are not compared"
+            message = (
+                f"what {word.text} holds is only known when the script runs: options in it are not compared"
+            )
             help = f"Write the options behind {kept.name}, or set {name} once, outside of branches."
             yield WordProblem(COMMAND_OPTIONS_UNKNOWN, begin, message, help)
 

@@ -90,6 +90,13 @@ def _find_lost_code(
             begin -= 1
         has_option = any(program_name_of(word) == "bash" for word in command[:at])
         otherwise = "Begin the script with set -o pipefail, and run it with bash, which has that."
+        if any(map(_ends_early, found[begin + 1 : end])):
+            # With pipefail, it would end the program by SIGPIPE.
+            return (
+                found[begin : end - 1],
+                "Write the output to a file, and search that in the next command.",
+                "",
+            )
         return found[begin : end - 1], otherwise, f"set -o pipefail; {text}" if has_option else ""
     if last.texts == ("wait",):
         started = [one for one in found if one.after == "&"]
@@ -103,6 +110,14 @@ def _find_lost_code(
         return (last,), "Begin the script with set -e.", f"set -e; {text}"
     help = "Write each command on a line of its own: set -e does not see a failure that && comes after."
     return _list_chain(found, end - 1)[:-1], help, ""
+
+
+def _ends_early(one: SimpleCommand) -> bool:
+    """Return whether a command may end before it has read all of its input."""
+    name = program_name_of(one.texts[0]) if one.texts else ""
+    return name == "head" or (
+        name == "grep" and any(re.match(r"-\w*[qm]|--quiet|--max", word) for word in one.texts[1:])
+    )
 
 
 def _list_chain(found: Sequence[SimpleCommand], end: int) -> Sequence[SimpleCommand]:

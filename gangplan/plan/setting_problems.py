@@ -13,6 +13,8 @@ from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
+from gangplan.plan.launchers.shell import read_shell_commands
+from gangplan.plan.launchers.values import DECLARING
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.problems import format_flow_list, is_pasteable
 from gangplan.plan.settings import VariableSetting, find_launch_variable_settings
@@ -60,16 +62,12 @@ def without(command: tuple[str, ...], settings: Sequence[VariableSetting]) -> tu
         index = int(one.path[1])
         if one.word is not None:
             begin, end = one.word
-            text = words[index]
-            words[index] = text[:begin] + text[end:].removeprefix(" ")
+            words[index] = _remove_assignment(words[index], begin, end)
         elif words[index] == f"{one.name}={one.value}":
             words[index] = ""
         else:
             return ()
-    changed = [
-        _EMPTY_EXPORT.sub("", word).strip() if word != old else word
-        for word, old in zip(words, command, strict=True)
-    ]
+    changed = [word.strip() if word != old else word for word, old in zip(words, command, strict=True)]
     if any(one.word and not changed[int(one.path[1])] for one in settings):
         return ()  # the script does nothing else
     kept = [word for word, old in zip(changed, command, strict=True) if word or not old]
@@ -78,8 +76,25 @@ def without(command: tuple[str, ...], settings: Sequence[VariableSetting]) -> tu
     return tuple(kept) if strip_prefixes(kept).at < len(kept) else ()
 
 
-# What remains of `export NAME=value;` without its words.
-_EMPTY_EXPORT = re.compile(r"\bexport[ \t]*(?:;|&&|\n|$)[ \t]*")
+def _remove_assignment(text: str, begin: int, end: int) -> str:
+    """Return a script without an assignment, and without a command that does nothing else.
+
+    What a branch or another command depends on stays, as `:`.
+    """
+    found = read_shell_commands(text)
+    for index, one in enumerate(found):
+        words = sorted((*one.sets, *one.words), key=lambda word: word.begin)
+        if not any(word.begin == begin for word in words):
+            continue
+        others = [word.text for word in words if word.begin != begin]
+        if any(word not in DECLARING and not word.startswith("-") for word in others):
+            break
+        before, rest = text[: words[0].begin], text[words[-1].end :]
+        is_needed = one.block or one.after == "||" or (index and found[index - 1].after in ("&&", "||"))
+        if is_needed:
+            return f"{before}:{rest}"
+        return before + rest.lstrip(" \t").removeprefix(one.after).lstrip()
+    return text[:begin] + text[end:].removeprefix(" ")
 
 
 # Interfaces

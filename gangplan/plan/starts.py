@@ -21,6 +21,7 @@ from gangplan.plan.rendezvous import (
 )
 from gangplan.plan.reserved import explain_taken_variable, is_launcher_variable
 from gangplan.plan.started_by import check_programs_starting_launcher
+from gangplan.plan.started_program import check_program_started_by_python
 from gangplan.plan.words import split_command_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,
@@ -46,11 +47,13 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     yield from _find_nested_launch_problem(kept)
     yield from _find_launcher_prefix_problems(kept)
     yield from _find_unsplit_programs(kept)
+    yield from check_program_started_by_python(kept)
     if kept.found.start.launcher.kind in ("torch", "deepspeed", "paddle"):
         yield from check_launcher_rendezvous_options(kept)
         yield from check_meeting_port(kept)
     if kept.found.start.launcher.kind == "accelerate":
         yield from check_accelerate_launch(kept)
+        yield from check_meeting_port(kept)
     yield from check_unset_launcher_option_values(kept)
     yield from check_unknown_launcher_options(kept)
 

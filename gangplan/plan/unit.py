@@ -9,13 +9,14 @@ from gangplan.model.folders import ROOT_HOME
 from gangplan.model.job import EnvVar, Job
 from gangplan.model.pods import build_origin_key
 from gangplan.plan.command import FinalCommand, build_final_command
-from gangplan.plan.environment import build_launcher_env, build_worker_env
+from gangplan.plan.environment import build_launcher_env, build_worker_env, list_meeting_names
 from gangplan.plan.launchers import find_script_index
 from gangplan.plan.layout import RunLayout, build_run_layout
 from gangplan.plan.names import DATED_SUFFIX, HASH_LENGTH, HASH_PLACEHOLDER, compute_run_name_budget
 from gangplan.plan.sources import RunSources
 from gangplan.records import dataclass
 from gangplan.rules.core import NAME_TOO_LONG
+from gangplan.rules.model import Severity
 from gangplan.waivers import Subject, Waivers, apply_waivers_to_findings
 from gangplan.workspace import Spec
 
@@ -67,7 +68,7 @@ def plan_run(
     findings = [
         *_check_job_name_length(job, layout, spec),
         *_locate_command_problems(final, job, spec),
-        *_check_fields_that_command_needs(job, spec),
+        *_check_variables_that_command_reads(job, spec, final),
         *_check_home_of_root(job, spec),
         *_check_role_and_step_commands(job, spec),
     ]
@@ -111,13 +112,17 @@ def _locate_command_problems(final: FinalCommand, job: Job, spec: Spec) -> list[
     return [one.found(_locate_command_word_in_spec(spec, one.path, job)) for one in final.problems]
 
 
-def _check_fields_that_command_needs(job: Job, spec: Spec) -> list[Finding]:
-    """Return findings about variables of absent fields, which the script of the command reads."""
+def _check_variables_that_command_reads(job: Job, spec: Spec, final: FinalCommand) -> list[Finding]:
+    """Return findings about variables that the script of the command reads, and that nothing sets."""
     if find_script_index(job.command, 0) < 0:
         return []
-    from gangplan.plan.unset import check_command_needs_no_field  # few commands are scripts
+    from gangplan.plan import unset  # few commands are scripts
 
-    problems = check_command_needs_no_field(job.command, job.env)
+    problems = list(unset.check_command_needs_no_field(job.command, job.env))
+    if not any(one.rule.severity is Severity.ERROR for one in final.problems):
+        known = {one.name for one in job.env} | list_meeting_names(job)
+        others = unset.describe_absent_rank_variables(job, final.is_wrapped)
+        problems += unset.check_variables_of_other_systems(job.command, known, others)
     return [one.found(_locate_command_word_in_spec(spec, one.path)) for one in problems]
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from gangplan.findings import Problem
-from gangplan.model.job import EnvVar
+from gangplan.model.job import EnvVar, Job
 from gangplan.model.pods import CHECKPOINT_ENV, MODEL_ENV, SCRATCH_VARIABLE
 from gangplan.plan.launchers import UnreadableError, find_script_index
 from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, read_shell_commands
-from gangplan.rules.commands import COMMAND_NEEDS_FIELD
+from gangplan.rules.commands import COMMAND_NEEDS_FIELD, SCRIPT_VARIABLE_UNSET
 
 # The variables that a field sets, each with the field and how to write it.
 _FIELDS = {
@@ -45,6 +45,52 @@ def check_command_needs_no_field(words: tuple[str, ...], env: Iterable[EnvVar]) 
         message = f"the command reads ${name}, which only {field} sets, and nothing here does: it is empty unless the image sets it"
         help = f"Add {example}; or give {name} a value in the script or under env."
         yield Problem(("command", at), message, help, COMMAND_NEEDS_FIELD)
+
+
+# Variables of batch systems: Slurm, PBS, LSF, Grid Engine, Cobalt and Flux.
+_BATCH = r"(?:SLURM|SBATCH|PBS|LSB|SGE|COBALT|FLUX)_\w+"
+# What torchrun, Open MPI, and Hydra or MVAPICH give each rank; a script that starts one of them is none.
+_TORCH = r"(?:LOCAL_)?(?:RANK|WORLD_SIZE)|GROUP_RANK|NODE_RANK|NNODES|MASTER_(?:ADDR|PORT)"
+_OPEN_MPI = r"OMPI_COMM_WORLD_\w+"
+_HYDRA = r"(?:PMI|MV2_COMM_WORLD)_\w+|MPI_LOCAL(?:RANKID|NRANKS)"
+# What a run has in place of such a variable.
+_INSTEAD = {
+    r"\w+_JOB_?ID": """Write env: {RUN_NAME: {field: "metadata.labels['gangplan.dev/run']"}}, and read $RUN_NAME.""",
+    r"SLURM_(?:NTASKS|NPROCS)|PBS_NP": "Write {ranks}, which gangplan fills in.",
+    r"SLURM_(?:JOB_NUM_)?(?:NNODES|NODES)|PBS_NUM_NODES": "Write {workers}, which gangplan fills in.",
+    r"SLURM_TMPDIR": "Write scratch: SIZE, and read $SCRATCH_DIR.",
+    r"SLURM_SUBMIT_DIR|PBS_O_WORKDIR": "Write the folder itself, or workdir.",
+    rf"SLURM_(?:PROCID|LOCALID|NODEID)|{_TORCH}|{_OPEN_MPI}|{_HYDRA}": "Read it in the program, or in a script that each rank runs.",
+}
+
+
+def check_variables_of_other_systems(
+    words: tuple[str, ...], known: Collection[str], others: str = ""
+) -> Iterator[Problem]:
+    """Yield a problem of each variable that the script of a command reads, and that another system would set.
+
+    `known` are the variables of its container, `others` is the pattern of those that its pod has not.
+    """
+    at = find_script_index(words, 0)
+    absent = re.compile(f"{_BATCH}|{others}" if others else _BATCH)
+    if at < 0 or not absent.search(words[at]):
+        return
+    for name, _, _ in find_unset_shell_variables(words[at], known, lambda name: not absent.fullmatch(name)):
+        message = f"the command reads ${name}, which nothing sets there: it is empty unless the image sets it"
+        help = next((help for names, help in _INSTEAD.items() if re.fullmatch(names, name)), "Remove it.")
+        yield Problem(("command", at), message, help, SCRIPT_VARIABLE_UNSET)
+
+
+def describe_absent_rank_variables(job: Job, is_wrapped: bool) -> str:
+    """Return the pattern of variables of ranks that a job's own script has not, wrapped by a launcher or not."""
+    if job.image.framework == "torch":
+        return "" if is_wrapped else _TORCH
+    if job.image.mpi is None:
+        return ""
+    absent = {_OPEN_MPI, _HYDRA}
+    if is_wrapped:
+        absent.discard(_OPEN_MPI if job.image.mpi.family == "OpenMPI" else _HYDRA)
+    return "|".join(sorted(absent))
 
 
 def find_unset_shell_variables(

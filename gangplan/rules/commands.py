@@ -116,6 +116,18 @@ PACKAGES_LOST = Rule(
     fix="Put the packages into the image, or install them into a folder of a claim: pip install --target.",
 )
 
+COMMAND_STARTED_BY_PYTHON = Rule(
+    "command-started-by-python",
+    ERROR,
+    "The launcher would run its program as a Python script.",
+    why=(
+        "torchrun, deepspeed and accelerate start `python -u PROGRAM`. With `torchrun python train.py`, every rank "
+        "ends at once: there is no script of the name python. A shell's script and a binary need an option that "
+        "says so, and -m takes the name of a module, not of a file."
+    ),
+    fix="Leave python out, or write --no-python (--no_python) before another program.",
+)
+
 COMMAND_NO_PROGRAM = Rule(
     "command-no-program",
     ERROR,
@@ -211,6 +223,18 @@ COMMAND_DETACHED = Rule(
     fix="Make the command wait for its launcher.",
 )
 
+COMMAND_LINES_JOINED = Rule(
+    "command-lines-joined",
+    ERROR,
+    "The lines of a script are not its commands.",
+    why=(
+        "YAML joins the lines of a text after > and of one without a mark: `set -e` and `torchrun train.py` become "
+        "`set -e torchrun train.py`, which starts nothing and succeeds. Where the backslash at the end of a line is "
+        "missing, or a blank or a comment comes after it, the options of the next line are a command of their own."
+    ),
+    fix="Write | before the script, and end continued lines with a backslash and nothing behind it.",
+)
+
 EXIT_CODE_LOST = Rule(
     "exit-code-lost",
     WARNING,
@@ -281,6 +305,17 @@ COMMAND_NEEDS_FIELD = Rule(
         "variable by nothing, and the program saves in another folder or fails, unless its image sets it."
     ),
     fix="Add the field, or give the variable a value under env.",
+)
+
+SCRIPT_VARIABLE_UNSET = Rule(
+    "script-variable-unset",
+    WARNING,
+    "A script reads a variable that only another system sets.",
+    why=(
+        "Nothing sets SLURM_*, PBS_* and the like in a run, and a launcher's variables for ranks are not there before "
+        "it has started them. The shell makes an empty text of each: `rm -rf $SLURM_TMPDIR/*` then begins at /."
+    ),
+    fix="Read what the run has, or write the value itself.",
 )
 
 COMMAND_UNSET = Rule(

@@ -68,3 +68,27 @@ def test_a_lost_exit_code_is_reported(command: str, is_lost: bool, tmp_path: obj
         one.severity for one in gangplan("validate", "-C", root).findings if one.rule == "exit-code-lost"
     ]
     assert found == ["warning"] * is_lost
+
+
+@pytest.mark.parametrize(
+    ("command", "help"),
+    [
+        (
+            "'python train.py || echo failed'",
+            "Write command: [bash, -c, 'python train.py || { echo failed; exit 1; }'].",
+        ),
+        ("'python train.py; echo done'", "Write command: [bash, -c, 'set -e; python train.py; echo done']."),
+        ("'python train.py & wait'", "Write command: [bash, -c, 'python train.py & wait $!']."),
+        ("'python a.py & python b.py & wait'", "Start the program of the run without &, as the last one."),
+        (
+            "'python train.py | grep -q converged'",
+            "Write the output to a file, and search that in the next command.",
+        ),
+        ("'if python train.py; then echo ok; fi'", "End the branch for its failure with exit 1."),
+    ],
+)
+def test_the_help_keeps_the_exit_code(command: str, help: str, tmp_path: object) -> None:
+    spec = workspaces.STOCK["specs/nlp/filings.yaml"].replace("[python, train.py]", f"[bash, -c, {command}]")
+    root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "exit-code-lost"]
+    assert [one.help for one in found] == [help]

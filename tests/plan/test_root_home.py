@@ -40,7 +40,9 @@ def test_paths_in_the_home_of_root_are_reported(lines: str, tmp_path: object) ->
 def test_a_variable_of_the_team_is_reported_in_its_file(tmp_path: object) -> None:
     team = workspaces.STOCK["specs/nlp/team.yaml"] + "defaults: {env: {HF_HOME: /root/.cache}}\n"
     root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/team.yaml": team})
-    found = {_file_of(one) for one in gangplan("validate", "-C", root).findings if one.rule == "root-home-named"}
+    found = {
+        _file_of(one) for one in gangplan("validate", "-C", root).findings if one.rule == "root-home-named"
+    }
     assert found == {"specs/nlp/team.yaml"}
 
 

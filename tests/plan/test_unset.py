@@ -79,3 +79,58 @@ def test_variables_of_absent_fields_are_reported(case: str, root: Path) -> None:
     found = [one for one in outcome.findings if one.rule == "command-needs-field"]
     assert [one.message.split()[3] for one in found] == sorted(f"${name}," for name in names)
     assert all(one.place.startswith(SPEC) and "Add " in (one.help or "") for one in found)
+
+
+# The image, the command, what else the spec says; and the variables that another system would set.
+OTHERS = {
+    "Slurm's": (
+        "openmpi",
+        "[bash, -c, 'rm -rf $SLURM_TMPDIR/*; mpirun ./a --id ${SLURM_JOB_ID}']",
+        "",
+        "SLURM_TMPDIR SLURM_JOB_ID",
+    ),
+    "PBS's": ("openmpi", "[bash, -c, 'cd $PBS_O_WORKDIR && ./a']", "", "PBS_O_WORKDIR"),
+    "one with a value": (
+        "openmpi",
+        "[bash, -c, './a $SLURM_ARRAY_TASK_ID']",
+        "env: {SLURM_ARRAY_TASK_ID: '1'}\n",
+        "",
+    ),
+    "a look": ("openmpi", "[bash, -c, 'if [ -n \"$SLURM_JOB_ID\" ]; then echo slurm; fi; ./a']", "", ""),
+    "a default": ("openmpi", "[bash, -c, './a ${SLURM_NTASKS:-8}']", "", ""),
+    "no expansion": ("openmpi", "[bash, -c, \"./a '$SLURM_NTASKS'\"]", "", ""),
+    "a name alike": ("openmpi", "[bash, -c, './a $MY_SLURM_NTASKS']", "", ""),
+    "a rank's in the launcher's script": (
+        "openmpi",
+        "[bash, -c, 'mpirun ./a $OMPI_COMM_WORLD_RANK']",
+        "",
+        "OMPI_COMM_WORLD_RANK",
+    ),
+    "a rank's in its script": ("openmpi", "[bash, -c, './a $OMPI_COMM_WORLD_RANK']", "", ""),
+    "a rank's of another MPI": ("openmpi", "[bash, -c, './a $MPI_LOCALRANKID']", "", "MPI_LOCALRANKID"),
+    "torchrun's before it": (
+        "pytorch",
+        "[bash, -c, 'torchrun train.py --rank $LOCAL_RANK']",
+        "",
+        "LOCAL_RANK",
+    ),
+    "torchrun's behind it": ("pytorch", "[bash, -c, 'python train.py --rank $LOCAL_RANK']", "", ""),
+    "a step's": (
+        "openmpi",
+        "./a",
+        "steps: [{command: [bash, -c, 'ls $SLURM_TMPDIR'], cpu: 1, memory: 1Gi}]\n",
+        "SLURM_TMPDIR",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_variables_of_other_systems_are_reported(case: str, root: Path) -> None:
+    image, command, more, names = OTHERS[case]
+    spec = workspaces.SPEC.replace("[python, train.py]", command).replace("image: openmpi", f"image: {image}")
+    assert f"image: {image}" in spec
+    workspaces.write(root, {SPEC: spec + more})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    assert not [one for one in outcome.findings if one.severity == "error"], outcome.err
+    found = [one for one in outcome.findings if one.rule == "script-variable-unset"]
+    assert sorted(one.message.split()[3] for one in found) == sorted(f"${name}," for name in names.split())

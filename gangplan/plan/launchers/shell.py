@@ -21,6 +21,7 @@ _OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "(", ")", "\n"
 _REDIRECT = re.compile(r"[0-9]*(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
 # A here-document in a substitution: whether tabs go, and its mark as it is written; `<<<` has no lines behind it.
 _DOCUMENT = re.compile(r"<<(?:<|(-?)[ \t]*((?:[^\s;&|()<>'\"\\]|'[^'\n]*'|\"[^\"\n]*\"|\\.)+))")
+_BACKQUOTED = re.compile(r"(?:[^`\\]|\\.)*`", re.DOTALL)  # an inner one has backslashes
 _MARKS = re.compile(r"['\"\\]")
 _DEEPEST = 40
 _BREAKS = frozenset(" \t\n;&|()<>")
@@ -103,7 +104,9 @@ class ShellReader:
         self.text = script
         self.at = 0
         self.documents: list[tuple[str, bool]] = []
-        self._blocks: list[tuple[str, int, bool]] = []  # what began each, its number, and if it is past its condition
+        self._blocks: list[
+            tuple[str, int, bool]
+        ] = []  # what began each, its number, and if it is past its condition
         self._list = 0  # the number of the `&&` list
         self._count = 0
 
@@ -132,6 +135,9 @@ class ShellReader:
             raise self.build_open_document_error(self.documents[0][0], len(self.text))
         if now.words or now.sets:
             yield self._end(now, "")
+        if self._blocks:
+            begun = self._blocks[-1][0]
+            raise UnreadableError(f"{'an' if begun == 'if' else 'a'} {begun}", len(self.text))
 
     def _end(self, now: _Open, operator: str) -> SimpleCommand:
         """Return a command that is read; the next one belongs to its list if the operator says so."""
@@ -269,7 +275,7 @@ class ShellReader:
     def _until(self, mark: str, begin: int) -> str:
         end = self.text.find(mark, begin)
         if end < 0:
-            raise UnreadableError(f"a {mark} quote" if mark in "'\"" else f"a {mark}", begin - 1)
+            raise UnreadableError(f"a {mark} quote", begin - 1)
         self.at = end + 1
         return self.text[begin:end]
 
@@ -294,7 +300,10 @@ class ShellReader:
         """Read a variable or a substitution and keep its text; return whether its value is open."""
         begin = self.at
         if self.text[begin] == "`":
-            self._until("`", begin + 1)
+            inside = _BACKQUOTED.match(self.text, begin + 1)
+            if inside is None:
+                raise UnreadableError("a `", begin)
+            self.at = inside.end()
         elif self.text.startswith("$(", begin):
             self.at = self.balanced(begin + 2, "(", ")")
         elif self.text.startswith("${", begin):

@@ -1,0 +1,82 @@
+"""Find lines of a script that YAML joined, or that their backslashes do not join: it would do something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gangplan.findings import Problem
+from gangplan.model.job import Job
+from gangplan.plan.launchers import (
+    SHELL_NAMES,
+    find_launcher_at,
+    is_python,
+    program_name_of,
+    read_script_commands,
+)
+from gangplan.plan.launchers.shell import SimpleCommand
+from gangplan.rules.commands import COMMAND_LINES_JOINED
+
+_DECLARING = frozenset({"export", "readonly"})
+_JOINED = "Write | in place of > before the script, so that each line stays one, or ; between the commands."
+_CONTINUED = "End the line before it with a backslash, and leave nothing behind that."
+
+
+def check_lines_of_script(job: Job) -> Iterator[Problem]:
+    """Yield a problem of the first command in a script whose words are those of two lines, or of half a line."""
+    at, found = read_script_commands(job.command)
+    if at < 0:
+        return
+    text = job.command[at].strip()
+    if not found and text.startswith("#"):
+        message = "the whole script is a comment: the run would do nothing, and count as complete"
+        yield Problem(("command", at), message, _JOINED, COMMAND_LINES_JOINED)
+    for one in found:
+        if told := _explain_joined_lines(one, job.command[at]):
+            yield Problem(("command", at), *told, COMMAND_LINES_JOINED)
+            return
+
+
+def _explain_joined_lines(one: SimpleCommand, script: str) -> tuple[str, str] | None:
+    """Return what is wrong with the words of a command, and what helps; None if they are those of one line."""
+    words = one.texts
+    if not words:
+        return None
+    name = program_name_of(words[0])
+    if words[0].startswith("-") and len(words[0]) > 1:
+        return f"'{words[0]}' is an option, and begins a command of its own", _CONTINUED
+    for word in one.words:
+        if script[word.begin : word.begin + 2] in ("\\ ", "\\\t") and word.text.strip().startswith("-"):
+            return f"the option '{word.text}' begins with the blank behind a backslash", _CONTINUED
+    behind = _find_words_behind(name, words)
+    if not behind:
+        return None
+    return f"{name} gets the words of another command: {' '.join(behind[:4])}", _JOINED
+
+
+def _find_words_behind(name: str, words: Sequence[str]) -> Sequence[str]:
+    """Return the words that a builtin of the shell cannot use, from the first on; empty without any."""
+    if name == "cd":
+        rest = [index for index, word in enumerate(words) if index and not word.startswith("-")]
+        return words[rest[1] :] if len(rest) > 1 else ()
+    if name in _DECLARING:
+        wrong = (
+            index
+            for index, word in enumerate(words)
+            if index and not word.startswith("-") and not word.partition("=")[0].rstrip("+").isidentifier()
+        )
+        first = next((index for index, word in enumerate(words) if index and _is_program(words, index)), None)
+        found = [
+            index for index in (first, next(wrong, None)) if index is not None and "$" not in words[index]
+        ]
+        return words[min(found) :] if found else ()
+    if name in ("set", "source", ".", "ulimit"):
+        begin = 2 if name in ("source", ".") else 1
+        return next((words[index:] for index in range(begin, len(words)) if _is_program(words, index)), ())
+    return ()
+
+
+def _is_program(words: Sequence[str], at: int) -> bool:
+    """Return whether a word is certainly a program that is started: Python, a shell or a launcher."""
+    has_more = at + 1 < len(words)
+    is_known = is_python(words[at]) or program_name_of(words[at]) in SHELL_NAMES
+    return has_more and (is_known or find_launcher_at(words, at, None) is not None)
