@@ -13,6 +13,7 @@ from typing import Any
 from gangplan.findings import FieldPath
 from gangplan.model.backend import BACKEND_BY_KIND, MPIJOB, RUNTIME_KIND, TRAINJOB
 from gangplan.model.kinds import CLAIM_TEMPLATE_KIND, FIXED_FIELDS_BY_KIND
+from gangplan.model.quantity import QuantityError, parse_quantity
 from gangplan.model.support import look_up_kueue_line, look_up_trainer_line
 from gangplan.objects import Body
 from gangplan.records import dataclass
@@ -117,12 +118,42 @@ def _check_changed_object(old: Body, new: Body, versions: SchemaVersions) -> Ite
                 _describe_immutable_field_help(kind),
                 IMMUTABLE_CHANGED,
             )
+    if kind == "PersistentVolumeClaim":
+        yield from _check_claim_size_change(old, new)
     told = _list_immutable_fields(old, kind, versions)
     for problem in crd_changed(old, new, versions):
         if not any(problem.path[: len(path)] == path for path in told):
             yield replace(problem, help=problem.help or _describe_immutable_field_help(kind))
     if kind in BACKEND_BY_KIND and is_applied(old) and is_applied(new):
         yield from _check_queue_label_change(old, new)
+
+
+def _check_claim_size_change(old: Body, new: Body) -> Iterator[Problem]:
+    """Report a size that no claim can change to.
+
+    A claim never gets smaller (ValidatePersistentVolumeClaimUpdate), and only one that its storage class
+    made gets larger (plugin/pkg/admission/storage/persistentvolume/resize, both Kubernetes v1.34).
+    """
+    path = ("spec", "resources", "requests", "storage")
+    try:
+        was, now = (parse_quantity(str(_read_nested_field(body, path))) for body in (old, new))
+    except QuantityError:
+        return  # the schema's check reports it
+    if was == now:
+        return
+    if now < was:
+        message, help = (
+            "a claim cannot become smaller",
+            "Keep its size, or declare another claim, and copy the data.",
+        )
+    elif _read_nested_field(new, ("spec", "storageClassName")) == "":
+        message = "a claim for a volume that exists cannot become larger: the API server refuses it"
+        help = "Keep its size; what the server behind the volume gives does not depend on it."
+    else:
+        return
+    yield Problem(
+        path, f"{message}: the API server refuses the claim, and the sync fails", help, IMMUTABLE_CHANGED
+    )
 
 
 def _list_immutable_fields(old: Body, kind: str, versions: SchemaVersions) -> tuple[FieldPath, ...]:
@@ -144,6 +175,8 @@ def _describe_immutable_field_help(kind: str) -> str:
         return "State it under another name in persistentVolumes, and in the team's file."
     if kind == "PersistentVolumeClaim":
         return "Declare another claim, and copy the data."
+    if kind == "Job":
+        return "Raise run: in the spec, so that the run and its Job get new names, and render."
     return "Give it a new name, move what uses it, and remove the old one in a later commit."
 
 

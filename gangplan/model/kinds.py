@@ -68,7 +68,14 @@ RENDERED_KINDS = (
     RenderedKind("ProvisioningRequestConfig", _KUEUE, (("platform", -16),), is_wide=True),
     RenderedKind("MultiKueueCluster", _KUEUE, (("platform", -16),), is_wide=True),
     RenderedKind("MultiKueueConfig", _KUEUE, (("platform", -16),), is_wide=True),
-    RenderedKind("PriorityClass", "scheduling.k8s.io", (("platform", -15),), is_wide=True),
+    # ValidatePriorityClassUpdate (Kubernetes v1.34).
+    RenderedKind(
+        "PriorityClass",
+        "scheduling.k8s.io",
+        (("platform", -15),),
+        is_wide=True,
+        fixed=("value", "preemptionPolicy"),
+    ),
     RenderedKind("WorkloadPriorityClass", _KUEUE, (("platform", -15),), is_wide=True),
     RenderedKind("ResourceFlavor", _KUEUE, (("platform", -14),), is_wide=True),
     RenderedKind(
@@ -95,7 +102,10 @@ RENDERED_KINDS = (
         "PersistentVolumeClaim",
         "",
         (("tenants", -5),),
-        fixed=("spec.accessModes", "spec.storageClassName", "spec.volumeMode", "spec.volumeName"),
+        fixed=(
+            *("spec.accessModes", "spec.storageClassName", "spec.volumeMode", "spec.volumeName"),
+            *("spec.selector", "spec.dataSource", "spec.dataSourceRef"),
+        ),
         seen_as="persistentvolumeclaims",
     ),
     RenderedKind("ExternalSecret", "external-secrets.io", (("tenants", -5),)),
@@ -108,7 +118,8 @@ RENDERED_KINDS = (
     RenderedKind(TRAINJOB.kind, TRAINJOB.group, (("runs", 10),), needs=TRAINJOB.stated),
     RenderedKind(MPIJOB.kind, MPIJOB.group, (("runs", 10),), needs=MPIJOB.stated),
     RenderedKind("CronJob", "batch", (("runs", 10),), needs="schedules"),
-    RenderedKind("Job", "batch", (("runs", 11),), needs="after"),
+    # It asks for its runs itself. In a later wave, the sync of its team would not end before they do.
+    RenderedKind("Job", "batch", (("runs", 10),), needs="after", fixed=("spec.template",)),
 )
 SYNC_WAVES = {(part, one.name): wave for one in RENDERED_KINDS for part, wave in one.waves}
 # All kinds with a namespace. An object that names none would be created in the namespace that the client

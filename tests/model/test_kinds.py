@@ -78,8 +78,14 @@ def test_rendered_objects_have_the_scope_and_wave_of_the_table() -> None:
         (("runs", RUNTIME_KIND), ("runs", TRAINJOB.kind)),
         (("runs", "NetworkPolicy"), ("runs", MPIJOB.kind)),
         (("runs", RUNTIME_KIND), ("runs", "CronJob")),
-        (("runs", TRAINJOB.kind), ("runs", "Job")),
     ],
 )
 def test_an_object_comes_after_objects_it_names_and_its_policies(first: tuple, second: tuple) -> None:
     assert SYNC_WAVES[first] < SYNC_WAVES[second]
+
+
+def test_nothing_comes_after_runs() -> None:
+    """Argo CD ends a sync without the health of its last wave; a later one would wait until the runs are over."""
+    last = max(wave for (part, _), wave in SYNC_WAVES.items() if part == "runs")
+    for kind in (TRAINJOB.kind, MPIJOB.kind, "CronJob", "Job"):
+        assert SYNC_WAVES["runs", kind] == last
