@@ -39,6 +39,7 @@ from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.own_launcher import check_user_launcher_options
+from gangplan.plan.preparation import list_variables_exported_to_launcher
 from gangplan.plan.problems import (
     WordProblem,
     correct_launcher_words_in_command,
@@ -224,8 +225,8 @@ def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[s
     """Yield the options that a user's launcher needs: variables to pass on, hosts, the SSH port."""
     kind, reading = launch.start.launcher.kind, launch.reading
     if kind == "mpi":
-        own = tuple(name for name, _ in launch.peeled.sets)
-        names = (*list_open_mpi_forwarded_variables(job), *own)
+        exported = list_variables_exported_to_launcher(job.command, launch)
+        names = list_open_mpi_forwarded_variables(job, exported)
         yield from build_open_mpi_export_options(job, reading, names)
     elif kind == "paddle" and not any(reading.of("logs")):
         yield from ("--log_dir", PADDLE_LOGS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gangplan.model.job import Job
 from gangplan.plan.launchers import (
@@ -43,14 +43,17 @@ def is_binding_option(use: ParsedOption) -> bool:
     return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
 
 
-def list_open_mpi_forwarded_variables(job: Job) -> tuple[str, ...]:
+def list_open_mpi_forwarded_variables(job: Job, exported: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the variables that Open MPI must pass on, because sshd passes on none of the container's.
 
-    MPICH and Intel MPI carry the launcher's environment by themselves. Variables with a value per pod come
-    from the sessions of that pod's SSH server (generators/runtime.py).
+    `exported` are those that the command adds to the launcher's. MPICH and Intel MPI carry the launcher's
+    environment by themselves. Variables with a value per pod come from the sessions of that pod's SSH server
+    (generators/runtime.py).
     """
     shared = (variable.name for variable in job.env if not variable.is_own)
-    return ("PATH", "LD_LIBRARY_PATH", *shared, *list_exported_variables(job))
+    own = {"HOSTNAME", *(variable.name for variable in job.env if variable.is_own)}
+    added = (name for name in exported if name not in own)
+    return ("PATH", "LD_LIBRARY_PATH", *shared, *list_exported_variables(job), *added)
 
 
 def build_open_mpi_export_options(
