@@ -205,30 +205,39 @@ def _extend_user_launchers(job: Job, found: list[FoundLauncher]) -> FinalCommand
     """Return the user's command, with what only the run knows added to each launcher."""
     words = list(job.command)
     places: list[FieldPath] = [("command", index) for index in range(len(words))]
-    for launch in found:
-        added = tuple(_list_needed_launcher_options(job, launch))
-        if not added:
-            continue
+    added = [(one, *more) for one in found for more in _list_needed_launcher_options(job, one)]
+    for launch, begin, options in reversed(added):  # backwards, so that places stay valid
         if launch.script is None:
-            behind = launch.start.at + 1
-            words[behind:behind] = added
-            places[behind:behind] = [()] * len(added)
-    ends = [(one.script.words[one.start.at].end, one) for one in found if one.script and one.script.is_direct]
-    for end, launch in sorted(ends, key=lambda one: -one[0]):  # backwards, so that offsets stay valid
-        assert launch.script is not None
-        options, text = " ".join(_list_needed_launcher_options(job, launch)), words[launch.script.at]
-        words[launch.script.at] = f"{text[:end]} {options}{text[end:]}" if options else text
+            words[begin:begin] = options
+            places[begin:begin] = [()] * len(options)
+        elif launch.script.is_direct and options:
+            text, end = words[launch.script.at], launch.script.words[begin - 1].end
+            words[launch.script.at] = " ".join((text[:end], *options)) + text[end:]
     return FinalCommand(tuple(words), found[0].start.launcher.name, False, tuple(places))
 
 
-def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[str]:
-    """Yield the options that a user's launcher needs: variables to pass on, hosts, the SSH port."""
+def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the options that a user's launcher needs, each time with the index of the word that they go before.
+
+    These are variables to pass on, hosts and the SSH port. In Open MPI 4, -x is for one of the programs that
+    colons separate; in 5, those of the first are for all (tried with 4.1.8 and 5.0.11).
+    """
+    reading = launch.reading
+    begins = [launch.start.at + 1]
+    if reading.launcher.kind != "mpi":
+        yield begins[0], tuple(_list_other_launcher_options(job, launch))
+        return
+    if reading.launcher.style == "openmpi":
+        begins += [end + 1 for _, end in reading.programs if end < len(reading.words)]
+    names = list_open_mpi_forwarded_variables(job, list_variables_exported_to_launcher(job.command, launch))
+    for part, begin in enumerate(begins):
+        yield begin, tuple(build_open_mpi_export_options(job, reading, names, part))
+
+
+def _list_other_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[str]:
+    """Yield the options that a user's launcher needs if it is not one of an MPI."""
     kind, reading = launch.start.launcher.kind, launch.reading
-    if kind == "mpi":
-        exported = list_variables_exported_to_launcher(job.command, launch)
-        names = list_open_mpi_forwarded_variables(job, exported)
-        yield from build_open_mpi_export_options(job, reading, names)
-    elif kind == "paddle" and not any(reading.of("logs")):
+    if kind == "paddle" and not any(reading.of("logs")):
         yield from ("--log_dir", PADDLE_LOGS)
     elif kind in ("horovod", "deepspeed"):
         # horovodrun runs only on its own host unless it gets a list of hosts, and it uses port 22 by default.

@@ -57,12 +57,13 @@ def list_open_mpi_forwarded_variables(job: Job, exported: Iterable[str] = ()) ->
 
 
 def build_open_mpi_export_options(
-    job: Job, reading: LauncherReading, names: tuple[str, ...]
+    job: Job, reading: LauncherReading, names: tuple[str, ...], part: int = 0
 ) -> Iterator[str]:
-    """Yield -x for each of the names that the options do not carry yet (Open MPI only)."""
+    """Yield -x for each of the names that the options of a part do not carry yet (Open MPI only)."""
     if job.image.mpi is None or job.image.mpi.family != "OpenMPI":
         return
-    has = {value.partition("=")[0] for use in reading.of("env") for value in use.values}
+    uses = (use for use in reading.of("env") if use.part == part)
+    has = {value.partition("=")[0] for use in uses for value in use.values}
     for name in dict.fromkeys(names):
         if name not in has:
             yield from ("-x", name)

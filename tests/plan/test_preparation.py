@@ -71,3 +71,26 @@ def test_launchers_that_hand_on_everything_get_no_names(image: str, root: Path) 
     launcher = "horovodrun -np 8" if image == "horovod" else "mpirun"
     final = decided(root, image, ["bash", "-c", f"export A=1; {launcher} ./a"])
     assert "-x" not in " ".join(final.argv)
+
+
+@pytest.mark.parametrize(
+    ("image", "words", "expected"),
+    [
+        ("openmpi4", "mpirun -np 2 ./a : -np 6 ./b", "mpirun GIVEN -np 2 ./a : GIVEN -np 6 ./b"),
+        ("openmpi4", "mpirun -x OMP_NUM_THREADS=4 -np 2 ./a : -x A=1 -np 6 ./b",
+         "mpirun SOME -x OMP_NUM_THREADS=4 -np 2 ./a : GIVEN -x A=1 -np 6 ./b"),
+        ("openmpi4", "mpirun -np 2 ./a : -np 3 ./b : -np 3 ./c",
+         "mpirun GIVEN -np 2 ./a : GIVEN -np 3 ./b : GIVEN -np 3 ./c"),
+        ("openmpi", "mpirun -np 2 ./a : -np 6 ./b", "mpirun GIVEN -np 2 ./a : -np 6 ./b"),
+        ("openmpi", "mpirun -np 2 ./a : -x PATH=/x ./b", "mpirun GIVEN -np 2 ./a : -x PATH=/x ./b"),
+    ],
+)  # fmt: skip
+def test_each_program_of_open_mpi_4_gets_its_own_variables(
+    image: str, words: str, expected: str, root: Path
+) -> None:
+    options = [f"-x {name}" for name in GIVEN]
+    expected = expected.replace("GIVEN", " ".join(options)).replace("SOME", " ".join(options[:2]))
+    assert " ".join(decided(root, image, words.split()).argv) == expected
+    script = f"cd /x && {words} | tee /tmp/log"
+    final = decided(root, image, ["bash", "-o", "pipefail", "-c", script])
+    assert final.argv[-1] == f"cd /x && {expected} | tee /tmp/log"

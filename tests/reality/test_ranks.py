@@ -75,6 +75,18 @@ def test_a_users_own_mpirun_starts_the_planned_ranks(family: Family, tmp_path: P
         assert {rank.cpus for rank in run.ranks()} == {own_cpus()}
 
 
+def test_variables_of_a_users_own_script_reach_the_ranks_of_all_programs(
+    family: Family, tmp_path: Path
+) -> None:
+    start = "mpirun -n 1 python train.py : -n 1 python train.py"
+    command = f"[bash, -c, 'export A=\"two words\"; B=2 {start}']"
+    with running_spec(tmp_path, family, spec(family, 2, "slots: 1", "env: {C: 3}", command=command)) as run:
+        assert run.end() == 0, run.story()
+        run.check()
+        for rank in run.ranks():
+            assert {"A": "two words", "B": "2", "C": "3"}.items() <= rank.env.items()
+
+
 FABRIC = ", rdma: {resource: rdma/ib, count: 8, network: [fabric/a, fabric/b]%s}"
 CARDS = ', hcas: [mlx5_0, "mlx5_1:2"]'
 EXCHANGE = """\
