@@ -26,7 +26,7 @@ def list_variables_exported_to_launcher(command: Sequence[str], launch: FoundLau
         elif not one.words:
             names.update(_list_assigned_names(one.sets) if exports_all else ())
         elif one.texts[0] == "set":
-            exports_all = _is_exporting_all(one.texts, exports_all)
+            exports_all = is_exporting_all(one.texts, exports_all)
         else:
             _record_exported_variables(one, names)
     return tuple(names | dict.fromkeys(name for name, _ in launch.peeled.sets))
@@ -48,7 +48,7 @@ def _list_assigned_names(words: Iterable[ShellWord]) -> dict[str, None]:
     return dict.fromkeys(one[1] for one in found if one is not None)
 
 
-def _is_exporting_all(texts: Sequence[str], before: bool) -> bool:
+def is_exporting_all(texts: Sequence[str], before: bool) -> bool:
     """Return whether a shell exports what is assigned after these words: `set -a` or `set -o allexport`."""
     for option, name in zip(texts[1:], (*texts[2:], ""), strict=True):
         if option == "--":

@@ -9,6 +9,7 @@ from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.launchers.foreign import TORCH_STARTERS
+from gangplan.plan.lost import check_lost_environment
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
 from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
@@ -56,6 +57,7 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
         yield from check_meeting_port(kept)
     yield from check_unset_launcher_option_values(kept)
     yield from check_unknown_launcher_options(kept)
+    yield from check_lost_environment(kept)
 
 
 def _find_elastic_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:

@@ -247,6 +247,25 @@ EXIT_CODE_LOST = Rule(
     fix="Begin the script with set -e, and before pipelines with set -o pipefail (bash).",
 )
 
+ENVIRONMENT_LOST = Rule(
+    "environment-lost",
+    WARNING,
+    "A script sets up its launcher, and the ranks get nothing of it.",
+    why=(
+        "SSH starts the ranks on other pods, with the limits of those pods and without the launcher's variables. MPICH, "
+        "Intel MPI and horovodrun hand on all variables. Open MPI hands on those that -x names (mpirun(1)); gangplan "
+        "names those of the spec and those that the script exports, but cannot know what a file sets. DeepSpeed hands "
+        "on what gangplan writes into .deepspeed_env, the variables of the spec, and by itself those that begin with "
+        "NCCL, PYTHON, UCX, MLFLOW, MV2, PATH or LD_LIBRARY (deepspeed/launcher/runner.py, 0.17). WRF with a big "
+        "domain ends with SIGSEGV where a limit of the stack is lost, OpenFOAM without its variables with FOAM FATAL ERROR."
+    ),
+    fix=(
+        "Let every rank do it: mpirun bash -c 'ulimit -s unlimited; exec ./program'. Write variables under env, or name "
+        "them with -x. Waive the rule where no rank needs it."
+    ),
+    waivable=True,
+)
+
 COMMAND_TOO_LONG = Rule(
     "command-too-long",
     ERROR,

@@ -85,7 +85,7 @@ def test_an_object_comes_after_objects_it_names_and_its_policies(first: tuple, s
 
 
 def test_nothing_comes_after_runs() -> None:
-    """Argo CD ends a sync without the health of its last wave; a later one would wait until the runs are over."""
+    """Argo CD ends a sync without the health of its last wave; in a later one, it would wait for runs."""
     last = max(wave for (part, _), wave in SYNC_WAVES.items() if part == "runs")
     for kind in (TRAINJOB.kind, MPIJOB.kind, "CronJob", "Job"):
         assert SYNC_WAVES["runs", kind] == last

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gangplan.model.pods import EnvVar
+from gangplan.plan.problems import format_flow_list
+from gangplan.rules.commands import ENVIRONMENT_LOST
 from gangplan.rules.model import Severity
 from tests.plan.asking import decided, job_of
 
@@ -15,7 +18,7 @@ OPTIONS = re.compile(r"\bmpirun((?: -x \S+)+)")
 GIVEN = ["PATH", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"]
 
 
-def handed_on(root: Path, command: list[str], image: str = "openmpi", **other: object) -> list[str]:
+def handed_on(root: Path, command: list[str], image: str = "openmpi", **other: Any) -> list[str]:
     """Return the variables that mpirun gets -x for, beyond those of every run."""
     final = decided(root, image, command, **other)
     assert [one.message for one in final.problems if one.severity is Severity.ERROR] == []
@@ -94,3 +97,101 @@ def test_each_program_of_open_mpi_4_gets_its_own_variables(
     script = f"cd /x && {words} | tee /tmp/log"
     final = decided(root, image, ["bash", "-o", "pipefail", "-c", script])
     assert final.argv[-1] == f"cd /x && {expected} | tee /tmp/log"
+
+
+def warned(root: Path, image: str, script: str, **other: Any) -> list[tuple[str, str]]:
+    """Return the messages and helps about what a script sets up for its launcher alone."""
+    found = decided(root, image, ["bash", "-c", script], **other).problems
+    assert [one.message for one in found if one.severity is Severity.ERROR] == []
+    return [(one.message, one.help) for one in found if one.rule == ENVIRONMENT_LOST]
+
+
+LOADS, LIMITS = "sets variables for", "sets a limit for"
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "said"),
+    [
+        ("openmpi", "source /opt/foam/bashrc && mpirun ./a", [LOADS]),
+        ("openmpi4", "set -a; . /etc/job.env; set +a; mpirun ./a", [LOADS]),
+        ("openmpi", "eval \"$(conda shell.bash hook)\"; conda activate x; mpirun ./a", [LOADS]),
+        ("openmpi", "module load foam; mpirun ./a", [LOADS]),
+        ("openmpi", "export $(grep -v '^#' .env); mpirun ./a", [LOADS]),
+        ("openmpi", "source $HOME/env.sh; mpirun ./a", [LOADS]),
+        ("openmpi", "source env.sh; mpirun -np 2 ./a : -np 6 ./b", [LOADS]),
+        ("openmpi", ". env.sh; ulimit -s unlimited; mpirun ./a", [LIMITS, LOADS]),
+        ("mpich", "ulimit -s unlimited; mpiexec ./a", [LIMITS]),
+        ("intel", "ulimit -l unlimited; mpirun ./a", [LIMITS]),
+        ("horovod", "ulimit -n 65536; horovodrun -np 8 python a.py", [LIMITS]),
+        ("deepspeed", "ulimit -n 65536; . env.sh; deepspeed a.py", [LIMITS, LOADS]),
+        # What ranks get or do themselves, and what needs no rank.
+        ("mpich", "source /opt/foam/bashrc; mpirun ./a", []),
+        ("horovod", "source env.sh; horovodrun -np 8 python a.py", []),
+        ("openmpi", "source /opt/venv/bin/activate; mpirun python a.py", []),
+        ("openmpi", "source env.sh; mpirun -x FOAM_ETC ./a", []),
+        ("openmpi", "source env.sh; mpirun bash -c '. env.sh; exec ./a'", []),
+        ("openmpi", "source env.sh; ulimit -s unlimited; mpirun ./rank.sh", []),
+        ("openmpi", "source env.sh; mpirun bash rank.sh", []),
+        ("openmpi", "mpirun ./a; source env.sh; ulimit -s 10", []),
+        ("openmpi", "ulimit -a; ulimit -s; ulimit; mpirun ./a", []),
+        ("openmpi", "source env.sh; ulimit -s unlimited; ./a", []),
+        ("pytorch", "source env.sh; ulimit -s unlimited; torchrun a.py", []),
+    ],
+)  # fmt: skip
+def test_what_is_set_up_for_a_launcher_alone_is_reported(
+    image: str, script: str, said: list[str], root: Path
+) -> None:
+    messages = [message for message, _ in warned(root, image, script)]
+    assert len(messages) == len(said)
+    assert all(words in message for words, message in zip(said, messages, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "right"),
+    [
+        ("openmpi", "source /x/rc && mpirun -np 8 foam -p | tee log",
+         "source /x/rc && mpirun -np 8 bash -c 'source /x/rc; exec foam -p' | tee log"),
+        ("openmpi", "set -a; . env; set +a; ulimit -s 9; mpirun ./a 'x y'",
+         """set -a; . env; set +a; ulimit -s 9; mpirun bash -c 'set -a; . env; set +a; ulimit -s 9; exec ./a '"'"'x y'"'"''"""),
+        ("mpich", "source env.sh; ulimit -s unlimited; mpirun ./a",
+         "source env.sh; ulimit -s unlimited; mpirun bash -c 'source env.sh; ulimit -s unlimited; exec ./a'"),
+    ],
+)  # fmt: skip
+def test_the_proposed_command_sets_up_every_rank(image: str, script: str, right: str, root: Path) -> None:
+    found = warned(root, image, script)
+    assert {help for _, help in found} == {f"Write command: {format_flow_list(['bash', '-c', right])}."}
+    assert warned(root, image, right) == []
+
+
+@pytest.mark.parametrize("script", [". $DIR/env.sh; mpirun ./a", "ulimit -s 10; mpirun ./a $MORE"])
+def test_a_script_with_variables_gets_no_proposal(script: str, root: Path) -> None:
+    ((_, help),) = warned(root, "openmpi", script)
+    assert "bash -c '" in help
+    assert not help.startswith("Write command")
+
+
+FILE = "Run env | grep -E '^({})=' >>~/.deepspeed_env before deepspeed."
+
+
+@pytest.mark.parametrize(
+    ("words", "helps"),
+    [
+        (["bash", "-c", "export A=/x B=2 NCCL_DEBUG=INFO; deepspeed a.py"], ["Write env: {A: /x, B: \"2\"} instead."]),
+        (["bash", "-c", "export A=$HOME/x B=2; deepspeed a.py"], [FILE.format("A|B")]),
+        (["bash", "-c", "export A=~/x; deepspeed a.py"], [FILE.format("A")]),
+        (["bash", "-c", "OMP_NUM_THREADS=77 deepspeed a.py"], ["Write env: {OMP_NUM_THREADS: \"77\"} instead."]),
+        (["env", "A=/x", "deepspeed", "a.py"], ["Write env: {A: /x} instead."]),
+        (["bash", "-c", "export A=$X; env | grep -E '^(A)=' >>~/.deepspeed_env; deepspeed a.py"], []),
+        (["bash", "-c", "export A=1; deepspeed --launcher impi a.py"], []),
+        (["bash", "-c", "A=1; PYTHONPATH=/x PDSH_SSH_ARGS=-v deepspeed a.py"], []),
+    ],
+)  # fmt: skip
+def test_variables_that_deepspeed_keeps_are_reported(words: list[str], helps: list[str], root: Path) -> None:
+    found = [one for one in decided(root, "deepspeed", words).problems if one.rule == ENVIRONMENT_LOST]
+    assert [one.help for one in found] == helps
+
+
+def test_a_variable_that_the_spec_has_as_well_reaches_the_ranks_of_deepspeed(root: Path) -> None:
+    env = (*job_of(root, "deepspeed").env, EnvVar("A", "/x"), EnvVar("B", field="spec.nodeName"))
+    assert warned(root, "deepspeed", "export A=/x B; deepspeed a.py", env=env) == []
+    assert len(warned(root, "deepspeed", "export A=/y; deepspeed a.py", env=env)) == 1

@@ -11,7 +11,7 @@ import pytest
 from tests import workspaces
 from tests.reality.base import ALL, running_spec, spec
 from tests.reality.families import FAMILIES, Family
-from tests.reality.running import Run
+from tests.reality.running import PROGRAM, Run
 
 TALK = "echo 'Welcome to the cluster'\necho 'All use is recorded' >&2\n"
 
@@ -85,6 +85,18 @@ def test_variables_of_a_users_own_script_reach_the_ranks_of_all_programs(
         run.check()
         for rank in run.ranks():
             assert {"A": "two words", "B": "2", "C": "3"}.items() <= rank.env.items()
+
+
+def test_limits_reach_the_ranks_that_set_them_themselves(family: Family, tmp_path: Path) -> None:
+    start = 'mpirun -n 1 python train.py : -n 1 bash -c "ulimit -n 300; exec python train.py"'
+    text = spec(family, 2, "slots: 1", command=f"[bash, -c, 'ulimit -n 200; {start}']")
+    program = PROGRAM.replace("\n", '\nexport FILES="$(ulimit -n)"\n', 1)
+    with running_spec(tmp_path, family, text, program=program) as run:
+        assert run.end() == 0, run.story()
+        run.check()
+        first, second = (rank.env["FILES"] for rank in run.ranks())
+        assert int(first) > 300
+        assert second == "300"
 
 
 FABRIC = ", rdma: {resource: rdma/ib, count: 8, network: [fabric/a, fabric/b]%s}"
