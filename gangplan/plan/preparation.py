@@ -21,7 +21,7 @@ def list_variables_exported_to_launcher(command: Sequence[str], launch: FoundLau
     names = dict.fromkeys(name for name, _ in strip_prefixes(command).sets)
     exports_all = False
     for one in read_commands_up_to_launcher(launch):
-        if launch.script is not None and one.words == launch.script.words:
+        if _is_command_of_launcher(one, launch):
             names.update(_list_assigned_names(one.sets))
         elif not one.words:
             names.update(_list_assigned_names(one.sets) if exports_all else ())
@@ -38,8 +38,14 @@ def read_commands_up_to_launcher(launch: FoundLauncher) -> Iterator[SimpleComman
         return
     for one in read_shell_commands(launch.script.text):
         yield one
-        if one.words == launch.script.words:
+        if _is_command_of_launcher(one, launch):
             return
+
+
+def _is_command_of_launcher(one: SimpleCommand, launch: FoundLauncher) -> bool:
+    """Return whether a command of a script starts a launcher, whose words may be those of a variable."""
+    words = launch.script.words if launch.script is not None else ()
+    return bool(one.words and words) and one.words[0].begin == words[0].begin
 
 
 def _list_assigned_names(words: Iterable[ShellWord]) -> dict[str, None]:
