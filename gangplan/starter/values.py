@@ -7,11 +7,14 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic_core import PydanticCustomError
+
 from gangplan.errors import UserError
 from gangplan.records import dataclass
 from gangplan.source import ManifestError, load_document, load_objects
 from gangplan.source.scalars import NotFiniteError, parse_plain_yaml_scalar
 from gangplan.spec.blocks import TEXT_PARENTS
+from gangplan.spec.command import parse_spec_command
 from gangplan.starter.fields import NewField
 
 NewFileValues = dict[str, Any]
@@ -101,9 +104,9 @@ def has_commas(field: NewField) -> bool:
 
 
 def parse_command_of_new_job(text: str) -> list[str | int] | str:
-    """Parse a command into a list of words, as a shell would, or as YAML: [python, train.py].
+    """Parse a command into a list of words, as the one line of a file or as YAML: [python, train.py].
 
-    A text that is neither is returned unchanged.
+    A text that is neither, such as a script of several lines, is returned unchanged; a file with it has an error.
     """
     if text.lstrip().startswith("[") and text.rstrip().endswith("]"):
         document, _ = load_document(f"words: {text}".encode(), "command")
@@ -117,8 +120,8 @@ def parse_command_of_new_job(text: str) -> list[str | int] | str:
                     for one, is_text in zip(map(str, written), quoted, strict=True)
                 ]
     try:
-        return [_parse_command_word(word) for word in shlex.split(text)]
-    except ValueError:
+        return [_parse_command_word(word) for word in parse_spec_command(text)]
+    except PydanticCustomError:
         return text
 
 

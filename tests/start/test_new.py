@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -388,11 +389,33 @@ def test_a_workspace_of_init_takes_further_files(kind: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "command",
-    ["[python, train.py, --lr, 1e-4]", '["python", train.py, "--lr", "1e-4"]', "python train.py --lr 1e-4"],
+    [
+        "[python, train.py, --lr, 1e-4]",
+        '["python", train.py, "--lr", "1e-4"]',
+        "python train.py --lr 1e-4",
+        "python train.py \\\n  --lr 1e-4",
+    ],
 )
 def test_a_command_is_a_list_or_a_line(command: str, root: Path) -> None:
     text = gangplan("new", "job", "tune", "--image", "openmpi", "--command", command, "-n", "-C", root).out
     assert 'command: [python, train.py, --lr, "1e-4"]\n' in text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "python prep.py\npython train.py",
+        "#!/bin/bash\n# my job\npython train.py",
+        "set -e\npython train.py",
+    ],
+)
+def test_a_command_of_several_lines_needs_a_shell_as_in_a_file(script: str, root: Path) -> None:
+    new = ("new", "job", "tune", "--image", "openmpi", "-n", "-C", root, "--command")
+    outcome = gangplan(*new, script)
+    assert outcome.code == Exit.INPUT
+    help = f"[bash, -c, {json.dumps(script)}]"
+    assert f"Write command: {help}.\n" in outcome.err
+    assert plain.load(gangplan(*new, help).out)["command"] == ["bash", "-c", script]
 
 
 @pytest.mark.parametrize(
