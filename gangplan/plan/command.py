@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.frameworks import PADDLE_LOGS
 from gangplan.model.job import ElasticLimits, Job
-from gangplan.plan.downloads import check_command_downloads, check_system_packages
+from gangplan.plan.downloads import check_command_downloads, check_packages_reach_ranks, check_system_packages
 from gangplan.plan.env_problems import (
     check_env_values,
     check_meeting_names_in_env,
@@ -96,6 +96,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_launch_variable_settings(job, found, is_proposed_command_sound),
         *check_system_packages(job),
         *check_command_downloads(job),
+        *check_packages_reach_ranks(job, found),
     ]
     problems += check_command_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final

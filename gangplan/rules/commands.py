@@ -111,7 +111,9 @@ PACKAGES_LOST = Rule(
     "Packages are installed where the program does not run.",
     why=(
         "A setup container and a step have a file system of their own, of which nothing but mounted volumes is left "
-        "when the program starts. What `pip install` puts into the image of the one, the other does not find."
+        "when the program starts. What `pip install` puts into the image of the one, the other does not find. A "
+        "script that starts mpirun, horovodrun or deepspeed itself runs on the launcher, and the ranks run on the "
+        "workers, where nothing of what it installed is."
     ),
     fix="Put the packages into the image, or install them into a folder of a claim: pip install --target.",
 )
