@@ -18,6 +18,7 @@ from gangplan.plan.root_home import check_paths_in_home_of_root
 from gangplan.plan.setting_problems import check_setting
 from gangplan.plan.settings import VariableSetting
 from gangplan.plan.started_by import check_outer_launch_program
+from gangplan.plan.started_files import check_files_started_as_programs
 from gangplan.plan.unset import check_command_needs_no_field, check_variables_of_other_systems
 from gangplan.plan.words import check_command_words
 
@@ -34,6 +35,7 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         env = build_step_env(job, other) if other.step else build_role_env(job, other)
         yield from _find_absent_fields(other.argv, env, other.place)
         yield from check_paths_in_home_of_root(other.argv, other.env, other.place)
+        yield from check_files_started_as_programs(dataclasses.replace(job, command=other.argv), other.place)
         fabric = dataclasses.replace(job.fabric, networks=(), interfaces=(), access=job.access_of(other.name))
         alone = dataclasses.replace(job, gpus=_count_requested_gpus(other), workers=1, slots=1, fabric=fabric)
         yield from _find_role_or_step_setting_problems(
@@ -47,6 +49,9 @@ def check_role_and_step_commands(job: Job) -> Iterator[Problem]:
         env = build_side_container_env(job, container)
         yield from _find_absent_fields(container.argv, env, container.place)
         yield from check_paths_in_home_of_root(container.argv, container.env, container.place)
+        yield from check_files_started_as_programs(
+            dataclasses.replace(job, command=container.argv), container.place
+        )
         yield from _find_role_or_step_setting_problems(alone, container.env, container.place, what)
 
 

@@ -70,6 +70,7 @@ def plan_run(
         *_locate_command_problems(final, job, spec),
         *_check_variables_that_command_reads(job, spec, final),
         *_check_home_of_root(job, spec),
+        *_check_started_files(job, spec),
         *_check_role_and_step_commands(job, spec),
     ]
     if findings:
@@ -134,6 +135,16 @@ def _check_home_of_root(job: Job, spec: Spec) -> list[Finding]:
 
     problems = check_paths_in_home_of_root(job.command, job.env)
     return [one.found(_locate_command_word_in_spec(spec, one.path, job)) for one in problems]
+
+
+def _check_started_files(job: Job, spec: Spec) -> list[Finding]:
+    """Return findings about files of ConfigMaps that the command starts as programs."""
+    if not any(one.config_map for one in job.mounts):
+        return []
+    from gangplan.plan.started_files import check_files_started_as_programs  # few runs have files
+
+    problems = check_files_started_as_programs(job)
+    return [one.found(_locate_command_word_in_spec(spec, one.path)) for one in problems]
 
 
 def _check_role_and_step_commands(job: Job, spec: Spec) -> list[Finding]:

@@ -141,6 +141,17 @@ COMMAND_NO_PROGRAM = Rule(
     fix="Add the program, or remove the option.",
 )
 
+COMMAND_NOT_EXECUTABLE = Rule(
+    "command-not-executable",
+    ERROR,
+    "The command starts a file of files: as a program.",
+    why=(
+        "Files of a ConfigMap are mounted for reading, with the mode 0644 and on a read-only volume, whatever modes "
+        "they have in Git. Starting one ends with Permission denied (exit code 126), and so does chmod."
+    ),
+    fix="Start the file with its interpreter: bash FILE, python FILE.",
+)
+
 COMMAND_ONE_WORD = Rule(
     "command-one-word",
     ERROR,
