@@ -11,7 +11,7 @@ from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.flags import mpi_family_of, read_mpi_flags
 from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher
 from gangplan.plan.launchers.training import TORCHRUN
-from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
+from gangplan.plan.reach import explain_broken_mpi_launch, explain_variable_of_scheduler, ssh_component_of
 from gangplan.plan.words import TEMPLATE_EXPRESSION, VARIABLE_REFERENCE
 from gangplan.rules.pods import ENV_AMOUNT_UNSTATED, ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
@@ -25,6 +25,7 @@ _TOOLS = ("/usr/bin", "/bin")
 
 def check_env_values(job: Job) -> Iterator[Problem]:
     """Yield problems of the values in `env`; reserved names are refused earlier (resolve/data.py)."""
+    yield from _find_scheduler_variables_in_env(job)
     for variable in job.env:
         if not variable.is_plain:
             continue
@@ -50,14 +51,27 @@ def check_meeting_names_in_env(job: Job) -> Iterator[Problem]:
     names = list_meeting_names(job)
     for one in job.env:
         if one.name in names and (one.name != _PORT or one.is_own) and not _is_index_of_pod(one):
-            own = next((origin.path for origin in one.origins if origin.role == "spec"), ())
-            path = own[:3] if own[:2] == ("secrets", "env") else ("env", one.name)
-            yield _build_meeting_name_problem(path, one.name, "worker")
+            yield _build_meeting_name_problem(_find_env_path(one), one.name, "worker")
     for role in job.roles:
         names = list_meeting_names(job, role.name)
         for one in role.env:
             if one.name in names and not _is_index_of_pod(one):
                 yield _build_meeting_name_problem((*role.place, "env", one.name), one.name, role.name)
+
+
+def _find_scheduler_variables_in_env(job: Job) -> Iterator[Problem]:
+    """Yield a problem for each variable that makes the MPI look for the hosts of a batch scheduler."""
+    names = {one.name for one in job.env} if job.uses_mpi else set()
+    for one in job.env:
+        if what := explain_variable_of_scheduler(mpi_family_of(job), one.name, names):
+            help = "Remove it, or choose another name."
+            yield Problem(_find_env_path(one), f"{one.name}{what}", help, ENV_RESERVED)
+
+
+def _find_env_path(variable: EnvVar) -> FieldPath:
+    """Return the field with a variable of the job."""
+    own = next((origin.path for origin in variable.origins if origin.role == "spec"), ())
+    return own[:3] if own[:2] == ("secrets", "env") else ("env", variable.name)
 
 
 def _is_index_of_pod(variable: EnvVar) -> bool:

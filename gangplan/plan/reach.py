@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from gangplan.plan.reserved import find_reserved_mca_variable
 
@@ -15,6 +16,11 @@ MAPPING_PARAMETERS = frozenset({"rmaps_base_mapping_policy", "rmaps_default_mapp
 _QUIET = re.compile(
     r"-[qvxTaCn46]+|-o\s*(?:StrictHostKeyChecking|ConnectTimeout|ConnectionAttempts|LogLevel)\S*"
 )
+# Variables from which Open MPI concludes that a scheduler started it, with the one that must be set, too (tried with
+# 4.1.8 and 5.0.11: ras/slurm and ras/tm; SLURM_JOB_ID and PBS_JOBID alone are harmless).
+_SLURM = {"SLURM_JOBID": ("Slurm", "")}
+_PBS = {"PBS_ENVIRONMENT": ("PBS", "PBS_JOBID"), "PBS_JOBID": ("PBS", "PBS_ENVIRONMENT")}
+_SCHEDULERS = {"OpenMPI4": _SLURM, "OpenMPI5": {**_SLURM, **_PBS}}
 _BEGINNINGS = ("OMPI_MCA_", "PRTE_MCA_")
 
 
@@ -35,6 +41,18 @@ def explain_broken_mpi_launch(name: str, value: str, port: int, component: str) 
     if name in _RANK_FILES:
         return "names hosts, but the run's hosts are only known when it starts"
     return ""
+
+
+def explain_variable_of_scheduler(family: str | None, name: str, names: Collection[str]) -> str:
+    """Return how a variable breaks Open MPI's launch because it has it ask a batch scheduler for hosts.
+
+    `names` are all variables that are set. The value is irrelevant, even an empty one counts.
+    """
+    scheduler, needed = _SCHEDULERS.get(family or "", {}).get(name, ("", ""))
+    if not scheduler or (needed and needed not in names):
+        return ""
+    with_ = f" with {needed}" if needed else ""
+    return f"{with_} makes Open MPI ask {scheduler} for its hosts, which a run does not have, and its launch ends"
 
 
 def is_default_mca_parameter(name: str, value: str) -> bool:

@@ -12,7 +12,7 @@ from gangplan.plan.launchers.foreign import TORCH_STARTERS
 from gangplan.plan.lost import check_lost_environment
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
-from gangplan.plan.reach import explain_broken_mpi_launch, ssh_component_of
+from gangplan.plan.reach import explain_broken_mpi_launch, explain_variable_of_scheduler, ssh_component_of
 from gangplan.plan.rendezvous import (
     check_accelerate_launch,
     check_launcher_rendezvous_options,
@@ -196,6 +196,15 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
         if what and given[variable] and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
             yield WordProblem(
                 COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _build_unassign_edit(found, variable)
+            )
+        names = {*given, *(one.name for one in kept.job.env)}
+        if what := explain_variable_of_scheduler(mpi_family_of(kept.job), variable, names):
+            yield WordProblem(
+                rule=COMMAND_RESERVED,
+                at=0,
+                message=f"{variable}{what}",
+                hint="Remove it, or choose another name.",
+                edit=_build_unassign_edit(found, variable),
             )
         if why := explain_taken_variable(kept.job, variable, _list_paddle_variables(kept)):
             message = f"{variable} is set before {name}; {why}"

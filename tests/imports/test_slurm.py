@@ -292,6 +292,20 @@ def test_the_job_id_becomes_the_name_of_the_run(tmp_path: Path) -> None:
     assert values["env"]["SLURM_JOB_ID"] == {"field": "metadata.labels['gangplan.dev/run']"}
 
 
+def test_the_old_name_of_the_job_id_is_replaced_because_it_ends_open_mpi(tmp_path: Path) -> None:
+    text = "#!/bin/bash\n#SBATCH -N 2\nmpirun ./x --out out-$SLURM_JOBID/${SLURM_JOBID:-0}\n"
+    (one,) = read(tmp_path, text, image="openmpi").imported
+    assert one.draft.values["env"] == {"SLURM_JOB_ID": {"field": "metadata.labels['gangplan.dev/run']"}}
+    assert "out-$SLURM_JOB_ID/$SLURM_JOB_ID" in one.draft.values["command"][-1]
+    assert one.is_right, one.findings
+
+
+def test_a_question_about_the_job_id_names_what_the_script_reads(tmp_path: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH -N 2\nsrun ./x --seed $SLURM_JOBID\n"
+    found = [one.help for one in read(tmp_path, script, image="openmpi").everything]
+    assert "Give a number: --set SLURM_JOBID=1." in found
+
+
 @pytest.mark.parametrize(
     ("words", "asks"),
     [

@@ -177,3 +177,34 @@ def test_a_command_may_hand_on_what_the_run_sets(option: str, root: Path) -> Non
 def test_all_variables_of_a_worker_are_refused_at_once(root: Path) -> None:
     put(root, "plain", 'env: {NNODES: "7", NODE_RANK: "3", MASTER_ADDR: foo}\n')
     assert [message.split("'")[1] for _, message in told(root)] == ["NNODES", "NODE_RANK", "MASTER_ADDR"]
+
+
+@pytest.mark.parametrize(
+    ("image", "lines", "place"),
+    [
+        ("openmpi4", "env: {SLURM_JOBID: '7'}\n", "9"),
+        ("openmpi", "secrets: {env: {SLURM_JOBID: huggingface/token}}\n", "9"),
+        ("openmpi", "command: [bash, -c, 'export SLURM_JOBID=7; mpirun ./a']\n", "8"),
+        ("openmpi", "command: [env, SLURM_JOBID=7, mpirun, ./a]\n", "8"),
+        ("openmpi", "command: [env, PBS_ENVIRONMENT=PBS_BATCH, mpirun, ./a]\n", ""),
+        ("openmpi", "command: [env, PBS_ENVIRONMENT=PBS_BATCH, PBS_JOBID=7, mpirun, ./a]\n", "8"),
+        ("openmpi4", "command: [env, PBS_ENVIRONMENT=PBS_BATCH, PBS_JOBID=7, mpirun, ./a]\n", ""),
+        ("openmpi", "command: [bash, -c, 'export SLURM_JOBID=7; ./a']\n", ""),  # of the ranks alone
+        ("mpich", "env: {SLURM_JOBID: '7', PBS_JOBID: '7', PBS_ENVIRONMENT: PBS_BATCH}\n", ""),
+        ("pytorch", "env: {SLURM_JOBID: '7'}\n", ""),
+    ],
+)
+def test_variables_that_send_open_mpi_to_a_scheduler_are_refused(
+    image: str, lines: str, place: str, root: Path
+) -> None:
+    spec = workspaces.SPEC.replace("image: openmpi", f"image: {image}")
+    if lines.startswith("command"):
+        spec = spec.replace("command: [python, train.py]\n", "")
+    workspaces.write(root, {SPEC: spec + lines})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    found = {
+        ":".join(one.place.split(":")[:2])
+        for one in outcome.findings
+        if "for its hosts, which a run does not have" in one.message
+    }
+    assert found == ({f"{SPEC}:{place}"} if place else set())

@@ -52,8 +52,9 @@ def list_needs_of_command(
     found = [one[0] for piece in texts for one in _COUNTED.finditer(piece)]
     counted = {name for one in found for name in re.findall(r"[A-Z_]+", one)}
     for name in sorted(counted & variables.JOB_ID_VARIABLES & env):
-        message = f"the command needs {name} as a number, but here it is the name of the run"
-        yield message, f"Give a number: --set {name}=1."
+        names = variables.list_names_of_source(name, script) or [name]
+        message = f"the command needs {names[0]} as a number, but here it is the name of the run"
+        yield message, f"Give a number: {' '.join(f'--set {one}=1' for one in names)}."
 
 
 def _find_own_path(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gangplan.imports.scripted.idioms import ALL_HOSTS, AllocationCounts
-from gangplan.imports.scripted.pieces import ShellValue
+from gangplan.imports.scripted.pieces import ShellValue, find_variable_names
 from gangplan.records import dataclass
 
 # Variables that differ from rank to rank, by what starts the ranks: torchrun 2.9, a worker that starts
@@ -31,6 +31,8 @@ RANKED = {
 JOB_ID_VARIABLES = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "SLURM_ARRAY_JOB_ID", "SLURM_STEP_ID", "SLURM_STEPID"}
 )
+# An old name of it, which a run may not have: Open MPI concludes from it that Slurm started it.
+_SAME = {"SLURM_JOBID": "$SLURM_JOB_ID"}
 RUN_LABEL_FIELD = "metadata.labels['gangplan.dev/run']"
 # Variables that a script has under its scheduler, and that are known only then (sbatch(1) of Slurm 25.05, Torque too).
 _PRESENT = {
@@ -104,7 +106,13 @@ def build_rank_variables(start: str) -> dict[str, str]:
     """Return the variables of a rank that replace the scheduler's, as a shell writes them."""
     place = _STARTS.index(start)
     found = {name: f"${_OF_RANK[role][place]}" for name, role in RANKED.items() if _OF_RANK[role][place]}
-    return {**found, "SLURMD_NODENAME": "$HOSTNAME"}
+    return {**found, "SLURMD_NODENAME": "$HOSTNAME", **_SAME}
+
+
+def list_names_of_source(name: str, script: str) -> list[str]:
+    """Return the names under which a script reads a variable that a run has."""
+    names = (name, *(old for old, new in _SAME.items() if new == f"${name}"))
+    return sorted(find_variable_names([script]).intersection(names))
 
 
 def build_batch_variables(start: str) -> dict[str, str]:
