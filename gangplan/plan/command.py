@@ -30,6 +30,7 @@ from gangplan.plan.flag_problems import check_mpi_options
 from gangplan.plan.flags import (
     build_open_mpi_export_options,
     build_own_mpirun_options,
+    build_unbinding_options,
     list_open_mpi_forwarded_variables,
     mpi_family_of,
 )
@@ -232,7 +233,8 @@ def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[t
         begins += [end + 1 for _, end in reading.programs if end < len(reading.words)]
     names = list_open_mpi_forwarded_variables(job, list_variables_exported_to_launcher(job.command, launch))
     for part, begin in enumerate(begins):
-        yield begin, tuple(build_open_mpi_export_options(job, reading, names, part))
+        unbound = build_unbinding_options(job, reading) if not part else ()
+        yield begin, (*build_open_mpi_export_options(job, reading, names, part), *unbound)
 
 
 def _list_other_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[str]:

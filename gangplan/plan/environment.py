@@ -18,6 +18,7 @@ from gangplan.model.job import (
 )
 from gangplan.model.pods import SCRATCH_VARIABLE, sort_variables
 from gangplan.model.quantity import Quantity
+from gangplan.plan.flags import is_pinned_by_user
 from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.plan.traffic import START_ORIGINS, build_traffic_env
 from gangplan.resolve.launcher import count_openmp_threads
@@ -320,7 +321,7 @@ def _list_intel_mpi_values(job: Job) -> list[tuple[str, str]]:
         # interface it passes the address (Intel MPI 2021.18, MPICH 5.0.2).
         ("I_MPI_HYDRA_IFACE", "eth0"),
         ("I_MPI_PERHOST", str(job.slots)),
-        *([("I_MPI_PIN", "off")] if job.bind_to == "none" else []),
+        *([("I_MPI_PIN", "off")] if job.bind_to == "none" and not is_pinned_by_user(job) else []),
     ]
 
 
@@ -335,14 +336,15 @@ def _build_open_mpi_env(job: Job) -> list[tuple[str, str]]:
     cores, and by default each would put its first rank on the first (4.1.8 and 5.0.11).
     """
     major = job.image.mpi.major if job.image.mpi else 5
+    is_pinned = is_pinned_by_user(job)
     direct = job.posture != "default"
     if major < 5:
         return [
-            ("OMPI_MCA_hwloc_base_binding_policy", job.bind_to),
+            *([] if is_pinned else [("OMPI_MCA_hwloc_base_binding_policy", job.bind_to)]),
             *([("OMPI_MCA_plm_rsh_no_tree_spawn", "1")] if direct else []),
         ]
     return [
-        ("PRTE_MCA_hwloc_default_binding_policy", job.bind_to),
+        *([] if is_pinned else [("PRTE_MCA_hwloc_default_binding_policy", job.bind_to)]),
         ("PRTE_MCA_plm_ssh_args", _SSH_ARGS),
         ("PRTE_MCA_prte_default_hostfile", HOSTFILE_PATH),
         *([("PRTE_MCA_plm_ssh_no_tree_spawn", "1")] if direct else []),

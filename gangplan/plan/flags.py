@@ -10,13 +10,17 @@ from gangplan.plan.launchers import (
     LauncherReading,
     MpiGeneration,
     ParsedOption,
+    UnreadableError,
+    find_launchers,
     read_launcher_words,
 )
+from gangplan.plan.reach import MAPPING_PARAMETERS
 from gangplan.plan.traffic import list_exported_variables
 
 # Open MPI options that bind ranks to named cores, which rules out any other binding (PRRTE 3.0: "the
 # PE=<list> mapping directive cannot be combined with a binding directive other than core or hwt").
 _PINNING = frozenset({"cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "rankfile", "rf"})
+_INTEL_PINS = frozenset({"I_MPI_PIN_DOMAIN", "I_MPI_PIN_PROCESSOR_LIST"})
 # Intel MPI's names of the things that ranks are bound to; it has no options for that (-bind-to is ignored).
 _INTEL_DOMAIN = {"core": "core", "socket": "socket", "numa": "numa"}
 
@@ -40,7 +44,36 @@ def read_mpi_flags(job: Job) -> LauncherReading:
 def is_binding_option(use: ParsedOption) -> bool:
     """Return whether an option binds ranks by itself."""
     name, value = use.option.name, use.value.lower()
+    if use.option.role == "parameter" and use.value in MAPPING_PARAMETERS:
+        name, value = "map-by", use.values[-1].lower()
     return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
+
+
+def is_pinned_by_user(job: Job) -> bool:
+    """Return whether the user pins ranks in a way that the run's own policy, not to bind, would switch off.
+
+    Open MPI ignores PE=N under that policy, and ends at pe-list (4.1.8 and 5.0.11); an option --bind-to wins
+    over it. I_MPI_PIN=off wins over all other settings of Intel MPI (2021.18).
+    """
+    family = mpi_family_of(job)
+    try:
+        found = find_launchers(job.command, family, {one.name: one.value for one in job.env if one.is_plain})
+    except UnreadableError:
+        found = []
+    readings = [read_mpi_flags(job), *(one.reading for one in found if one.start.launcher.kind == "mpi")]
+    if family != "IntelMPI":
+        return any(is_binding_option(use) for one in readings for use in one.uses)
+    names = {one.name for one in job.env} | {name for one in found for name, _ in one.peeled.sets}
+    names |= {name for one in found if one.script for name in one.script.sets}
+    names |= {use.value.partition("=")[0] for one in readings for use in one.of("env")}
+    return bool(names & _INTEL_PINS) or any(use.value != "none" for one in readings for use in one.of("bind"))
+
+
+def build_unbinding_options(job: Job, reading: LauncherReading) -> Iterator[str]:
+    """Yield what keeps an mpirun of the user's from binding, where no variable does because another one pins."""
+    binds = any(use.option.role == "bind" or is_binding_option(use) for use in reading.uses)
+    if reading.launcher.style != "hydra" and not binds and is_pinned_by_user(job):
+        yield from ("--bind-to", job.bind_to)
 
 
 def list_open_mpi_forwarded_variables(job: Job, exported: Iterable[str] = ()) -> tuple[str, ...]:
