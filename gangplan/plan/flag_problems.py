@@ -8,11 +8,11 @@ from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.flags import is_binding_option, mpi_family_of, read_mpi_flags
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launchers import FoundLauncher, LauncherReading
+from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher, LauncherReading, read_launcher_words
 from gangplan.plan.launchers.prefixes import StrippedPrefixes
 from gangplan.plan.launchers.programs import LauncherStart
 from gangplan.plan.own_launcher import check_user_launcher_options
-from gangplan.plan.problems import format_flow_list
+from gangplan.plan.problems import format_flow_list, is_pasteable
 from gangplan.rules.commands import (
     COMMAND_NO_PROGRAM,
     COMMAND_ONE_WORD,
@@ -20,6 +20,7 @@ from gangplan.rules.commands import (
     MPI_TWICE,
     MPI_WITHOUT_EFFECT,
 )
+from gangplan.rules.specs import RANKS_MISMATCH
 
 
 def check_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
@@ -29,6 +30,38 @@ def check_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]
         return
     yield from _find_hydra_layout_problems(job)
     yield from _find_mpi_flag_problems(job)
+    yield from _find_second_program(job)
+
+
+def _find_second_program(job: Job) -> Iterator[Problem]:
+    """Yield a problem of a colon in the command, which gangplan's own mpirun would take for its own."""
+    if ":" not in job.command:
+        return
+    message = f"after ':', mpirun starts another program, in addition to the {job.ranks} ranks of the first"
+    words = _list_programs_with_counts(job)
+    help = f"Write mpirun, and ':' and -np N between its programs, so that all N add up to {job.ranks}."
+    if words and is_pasteable(words):
+        help = f"Write command: {format_flow_list(words)}."
+    yield Problem(("command", job.command.index(":")), message, help, RANKS_MISMATCH)
+
+
+def _list_programs_with_counts(job: Job) -> tuple[str, ...]:
+    """Return the command behind mpirun, with a number of ranks for each program; the one without gets the rest."""
+    reading = read_launcher_words(
+        MPI_LAUNCHERS[mpi_family_of(job) or "OpenMPI5"], ("mpirun", *job.command), 0
+    )
+    counts = {use.part: use.value for use in reading.uses if use.option.role == "count"}
+    numbers = {part: int(number) for part, number in counts.items() if number.isdecimal()}
+    rest = job.ranks - sum(numbers.values())
+    free = reading.parts - len(numbers)
+    is_clear = len(numbers) == len(counts) == len(reading.uses) and len(reading.programs) == reading.parts
+    if not is_clear or free > 1 or (rest < 1 if free else rest):
+        return ()
+    words: list[str] = []
+    for part, (begin, end) in enumerate(reading.programs):
+        between = (":",) if part else ("mpirun",)
+        words += (*between, "-np", str(numbers.get(part, rest)), *reading.words[begin:end])
+    return tuple(words)
 
 
 def _find_ineffective_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:

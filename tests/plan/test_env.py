@@ -54,6 +54,26 @@ def test_one_worker_may_use_localhost_as_its_rendezvous(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("[./a, ':', -n, 6, ./b]", "Write command: [mpirun, -np, 2, ./a, ':', -np, 6, ./b]."),
+        ("[./a, ':', ./b]", "so that all N add up to 8"),
+        ("[./a, ':', -n, 8, ./b]", "so that all N add up to 8"),
+        ("[bash, -c, './a \"$1\"', x, ':']", "so that all N add up to 8"),
+        ("[bash, -c, './a : b']", ""),
+        ("[mpirun, -np, 2, ./a, ':', -np, 6, ./b]", ""),
+    ],
+)
+def test_a_colon_that_begins_another_program_of_gangplans_mpirun_is_refused(
+    command: str, says: str, root: Path
+) -> None:
+    workspaces.write(root, {"specs/nlp/filings.yaml": workspaces.SPEC.replace("[python, train.py]", command)})
+    outcome = workspaces.gangplan("validate", "-C", root)
+    assert outcome.err.count("error[") == bool(says), outcome.err
+    assert says in outcome.err
+
+
+@pytest.mark.parametrize(
     ("flags", "says"),
     [
         ('[":"]', "begins another program"),
