@@ -26,6 +26,8 @@ PointerTree = dict[str, "PointerTree"]
 _PLACEHOLDER = re.compile(r"gp[0-9]+x([0-9]+)x0gp")
 # Keys whose values decide what kustomize does with an object.
 _LITERAL = ("apiVersion", "kind")
+# Kinds in whose pods kustomize looks for names of other objects (5.8.1, namereference.go).
+_WITH_REFERENCES = ("CronJob", "Job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,8 @@ def split_overlay_shape(body: Body, tree: PointerTree) -> tuple[Any, list[Any]]:
 
 
 def _select_overlay_pointer_subtree(tree: PointerTree, name: str, body: Body) -> PointerTree | None:
-    """Return the tree below a top-level field; only `spec` is limited, as kustomize reads all the others.
-
-    kustomize itself looks at names, labels and references. In a CronJob it looks for references in the pod's
-    volumes, too (5.8.1, namereference.go).
-    """
-    return tree["spec"] if name == "spec" and body["kind"] != "CronJob" else None
+    """Return the tree below a top-level field; only `spec` is limited, as kustomize reads all the others."""
+    return tree["spec"] if name == "spec" and body["kind"] not in _WITH_REFERENCES else None
 
 
 def _build_overlay_shape_key(value: Any, tree: PointerTree | None, parts: list[Any]) -> Any:
