@@ -19,6 +19,7 @@ from gangplan.rules.schedules import RUN_SCHEDULED
 from gangplan.source import ManifestError, load_objects
 from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours
+from gangplan.validate.sweep_runs import build_replacement_problem
 
 TEMPLATE, KEY, RUN = "-template", "run.yaml", "gangplan.dev/run"
 # Number of words in the script's args before the names of the runs to wait for.
@@ -168,7 +169,7 @@ def _describe_waiting_run_change(
             f"run {last[0][2]} is replaced in Git by {name}, which is created {one.until}, {hours};"
             " if the old one was created and is not over, both run"
         )
-        return Problem((), words, f"To end the old one, add to the spec: retired: [{last[0][2]}].", RUN_WAITS)
+        return build_replacement_problem(words, last[0][2], RUN_WAITS)
     return Problem((), words, _DONE, RUN_WAITS)
 
 
@@ -184,7 +185,7 @@ def _describe_removed_run_template(
         yield one.place, Problem((), words, help, RUN_SCHEDULED)
     elif run is None and heir is not None:
         words = f"run {key[2]} is replaced in Git by {heir[2]}; if it was created and is not over, both run"
-        yield one.place, Problem((), words, f"To end it, add to the spec: retired: [{key[2]}].", RUN_WAITS)
+        yield one.place, build_replacement_problem(words, key[2], RUN_WAITS)
     elif run is None:
         words = (
             f"run {key[2]} is removed from Git but not stopped: it is no longer created,"

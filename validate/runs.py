@@ -7,9 +7,9 @@ GPUs of each, its deadline.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gangplan.findings import Clue
 from gangplan.model import syncing
 from gangplan.model.backend import BACKEND_BY_KIND
 from gangplan.objects import Body
@@ -18,7 +18,11 @@ from gangplan.rules.model import Severity
 from gangplan.rules.runs import RUN_RESUMED, RUN_RETIRED, RUN_STARTED, RUN_STOPPED
 from gangplan.validate.problems import Problem
 from gangplan.validate.run_hours import Bodies, ObjectKey, describe_run_hours
-from gangplan.validate.sweep_runs import RunChange, merge_run_changes_of_sweep_trials
+from gangplan.validate.sweep_runs import (
+    RunChange,
+    build_replacement_problem,
+    merge_run_changes_of_sweep_trials,
+)
 
 if TYPE_CHECKING:
     from gangplan.validate.held import TemplatedRun
@@ -119,7 +123,7 @@ def _report_run_left_to_template(key: ObjectKey, template: TemplatedRun) -> Prob
     """Report a run whose job is now started by a schedule, or now waits for others under another name."""
     heir = f"schedule {template.job}" if template.starts else template.place[2].removesuffix("-template")
     message = f"run {key[2]} is replaced in Git by {heir}; if it is not over, it goes on"
-    return Problem((), message, f"To end it, add to the spec: retired: [{key[2]}].", RUN_REPLACED)
+    return build_replacement_problem(message, key[2], RUN_REPLACED)
 
 
 def _report_changed_run_state(old: Body, new: Body, hours: str) -> Problem | None:
@@ -150,9 +154,8 @@ def _report_removed_run(key: ObjectKey, body: Body, heir: ObjectKey | None, new:
         f"run {key[2]} is replaced in Git by {heir[2]} ({_explain_run_replacement(body, new[heir])},"
         f" {describe_run_hours(new, heir)}); if the old one is not over, both run"
     )
-    ending = f"To end the old one, add to the spec: retired: [{key[2]}]."
-    help, level = (f"{_KEEP}{ending}", Severity.WARNING) if is_same else (ending, None)
-    return Problem((), message, help, RUN_REPLACED, level=level, clue=Clue(kind="run", given=ending))
+    problem = build_replacement_problem(message, key[2], RUN_REPLACED)
+    return replace(problem, help=f"{_KEEP}{problem.help}", level=Severity.WARNING) if is_same else problem
 
 
 def is_same_spec(old: Body, new: Body) -> bool:

@@ -35,6 +35,12 @@ _RETIRED = "To end the old ones: gangplan retire --write lists them in retired:.
 _KEEP = "To keep them, write template: {keep: true} in the sweep. "
 
 
+def build_replacement_problem(message: str, run: str, rule: Rule) -> Problem:
+    """Return the problem that another run replaces one in Git; its clue has that one, and how to end it."""
+    ending = f"To end the old one, add to the spec: retired: [{run}]."
+    return Problem((), message, ending, rule, clue=Clue(kind="run", given=(run, ending)))
+
+
 @dataclass(frozen=True, slots=True)
 class RunChange:
     """What happens to a run: its key, the problem, its object, and the key of the run that replaces it.
@@ -85,7 +91,7 @@ def _merge_trial_problems(sweep: str, changes: list[RunChange], new: Bodies, is_
         help = _describe_trial_ending(changes, is_there)
     elif first.problem.rule is RUN_REPLACED:
         help = (_KEEP if first.problem.level is not None else "") + _RETIRED
-    return replace(first.problem, message=message, help=help, clue=Clue(kind="trials", given=_RETIRED))
+    return replace(first.problem, message=message, help=help, clue=Clue(kind="trials", given=("", _RETIRED)))
 
 
 def _describe_trial_ending(changes: list[RunChange], is_there: bool) -> str:

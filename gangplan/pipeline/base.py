@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -19,11 +20,11 @@ from gangplan.rules.runs import RUN_STARTED
 from gangplan.source import ManifestError, load_objects
 from gangplan.tools.git import read_files_at
 from gangplan.tools.revisions import Revision
-from gangplan.validate.problems import format_path
+from gangplan.validate.problems import Problem, format_path
 from gangplan.validate.run_hours import ObjectKey
 from gangplan.validate.runs import is_applied, is_same_spec, read_run_job_key
 from gangplan.validate.sweep_runs import SWEEP_NAME_LABEL, read_sweep_label
-from gangplan.validate.transition import check_transition_between_commits
+from gangplan.validate.transition import TransitionStep, check_transition_between_commits
 from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.workspace import RENDERED, Workspace
 
@@ -47,6 +48,11 @@ class RetrainedRun:
     def team(self) -> str:
         """Its team."""
         return self.path.split("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its team's runs in the tree."""
+        return self.path.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,8 @@ def _check_cluster_transition(
             continue  # it may have been in the file that cannot be read
         about = "/".join(part for part in (kind, namespace, object_name) if part)
         problem = step.problem
+        if problem.clue.kind == "run":
+            problem = _add_restoring_step(workspace, revision, step, before, new)
         spot = (new.get(step.key) or old[step.key])[1]
         finding = Finding(
             problem.rule,
@@ -176,6 +184,39 @@ def _check_cluster_transition(
             )
         problems.append((finding, place))
     return problems
+
+
+def _add_restoring_step(
+    workspace: Workspace, revision: Revision, step: TransitionStep, before: TextsByPath, new: Objects
+) -> Problem:
+    """Return the problem of a run that another one replaced, with how to bring back its file: its record is
+    made from that, and a render removed it."""
+    problem, (run, ending) = step.problem, step.problem.clue.given
+    path = next((path for path in before if path.endswith(f"/{run}.yaml")), "")
+    home = step.key[1], run.rpartition("-")[0]
+    folders = (
+        place.path.rpartition("/")[0]
+        for key, (body, place) in new.items()
+        if read_run_job_key(key, body) == home
+    )
+    folder = next(folders, "")
+    if not path or not folder or (workspace.root / RENDERED / folder / f"{run}.yaml").is_file():
+        return problem
+    first = f" First bring its file back: {format_restoring(revision, path, folder)}."
+    clue = problem.clue._replace(given=(run, f"{ending}{first}"))
+    return replace(problem, help=f"{problem.help}{first}", clue=clue)
+
+
+def format_restoring(revision: Revision, path: str, folder: str = "") -> str:
+    """Return the command that brings back a file of the tree, or with an empty path the whole tree.
+
+    `folder` is where the file belongs today, if its team has another name now.
+    """
+    name = revision.commit[:12] if revision.is_merge_base else shlex.quote(revision.asked)
+    was, _, file = path.rpartition("/")
+    if folder in ("", was):
+        return f"git checkout {name} -- {RENDERED}{f'/{path}' if path else ''}"
+    return f"mkdir -p {RENDERED}/{folder} && git show {name}:./{RENDERED}/{path} > {RENDERED}/{folder}/{file}"
 
 
 def _has_spec_left_cluster(place: ObjectPlace, after: TextsByPath) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,7 +13,7 @@ from gangplan.findings import Finding
 from gangplan.generators.trainjob import IMAGE_DIGEST
 from gangplan.model.cost import format_hours
 from gangplan.model.run_facts import RunFacts
-from gangplan.pipeline.base import ObjectFinding, RetrainedRun
+from gangplan.pipeline.base import ObjectFinding, RetrainedRun, format_restoring
 from gangplan.pipeline.reasons import RunReason, explain_change_since_earlier_run, format_changed_places
 from gangplan.pipeline.request import Request
 from gangplan.provenance.lines import render_run_files_with_line_origins
@@ -216,7 +215,7 @@ def _rewrite_help_of_retrain_finding(
         if finding.clue.kind == "run"
         else ""
     )
-    return f"{one}{every}{finding.clue.given}"
+    return f"{one}{every}{finding.clue.given[1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +238,12 @@ class Keeping:
     def describe_all(self, runs: Sequence[RetrainedRun]) -> str:
         """Return the steps that keep all runs, in their order."""
         steps = [format_restoring(self.revision, "")] if any(map(self._is_missing, runs)) else []
+        moved = {one.folder: one.earlier.path.rpartition("/")[0] for one in runs if self._is_missing(one)}
+        steps += [
+            f"mkdir -p {RENDERED}/{new} && cp {RENDERED}/{old}/*.yaml {RENDERED}/{new}"
+            for new, old in moved.items()
+            if new != old
+        ]
         steps += dict.fromkeys(words for run in runs for words in self._list_unlisted_images(run))
         steps += dict.fromkeys(
             f"write keepRuns: true in {OVERLAYS}/{run.cluster}/cluster.yaml" for run in runs
@@ -247,11 +252,13 @@ class Keeping:
 
     def list_needs(self, run: RetrainedRun) -> list[str]:
         """Return what must be done before keep: true keeps a run."""
-        missing = [format_restoring(self.revision, run.earlier.path)] if self._is_missing(run) else []
+        missing = (
+            [format_restoring(self.revision, run.earlier.path, run.folder)] if self._is_missing(run) else []
+        )
         return [*missing, *self._list_unlisted_images(run)]
 
     def _is_missing(self, run: RetrainedRun) -> bool:
-        return not (self.workspace.root / RENDERED / run.earlier.path).is_file()
+        return not (self.workspace.root / RENDERED / run.folder / f"{run.earlier.name}.yaml").is_file()
 
     def _list_unlisted_images(self, run: RetrainedRun) -> list[str]:
         """Return how to list the build that a run has, unless the catalog lists it: policies ask for that."""
@@ -261,12 +268,6 @@ class Keeping:
         if image is None or found is None or found[1] in (image.digest, *image.earlier):
             return []
         return [f"list {found[1]} in {format_path(('images', name, 'earlier'))} of {CATALOG}"]
-
-
-def format_restoring(revision: Revision, path: str) -> str:
-    """Return the command that brings back a file of the tree, or with an empty path the whole tree."""
-    name = revision.commit[:12] if revision.is_merge_base else shlex.quote(revision.asked)
-    return f"git checkout {name} -- {RENDERED}{f'/{path}' if path else ''}"
 
 
 def describe_hours_and_cost(total: Total) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import shlex
+import subprocess
 from html import unescape
 from pathlib import Path
 
@@ -121,16 +121,33 @@ def test_retrained_runs_have_a_price_and_one_total(shared: Repository, is_commit
     assert f"at most {sum(each)} GPU-hours, {sum(prices):.2f} USD" in plan
 
 
+def add_line(at: Repository, line: str) -> None:
+    """Add a line to the spec of filings, whatever its team is called."""
+    (spec,) = at.root.glob("specs/*/filings.yaml")
+    spec.write_text(f"{spec.read_text()}{line}\n")
+
+
+def find_help(at: Repository) -> str:
+    """Return the help about the run of filings, which may be at its rendered file."""
+    (found,) = [one.help for one in replaced(at).values() if one.message.startswith("run filings-")]
+    return found
+
+
+def rename_team(at: Repository) -> None:
+    """Call the team lang, in the namespace that it has."""
+    at.git("mv", "specs/nlp", "specs/lang")
+    change(at, CLUSTER, "  nlp: {", "  lang: {namespace: nlp, ")
+
+
 def follow(at: Repository, steps: str) -> None:
     """Do what a help says, step by step: commands, images to list, and a line of the spec."""
     for step in steps.split(", then "):
-        if step.startswith("git "):
-            at.git(*shlex.split(step)[1:])
+        if step.startswith(("git ", "mkdir ", "cp ")):
+            subprocess.run(["sh", "-ec", step], cwd=at.root, check=True, capture_output=True)
         elif listed := re.fullmatch(r"list (sha256:\S+) in images\.openmpi\.earlier of (\S+)", step):
             change(at, listed[2], NEW, f"{NEW}\n    earlier: [{listed[1]}]")
         elif step == "write keep: true in the spec":
-            with (at.root / "specs/nlp/filings.yaml").open("a") as file:
-                file.write("keep: true\n")
+            add_line(at, "keep: true")
         elif written := re.fullmatch(r"write (keepRuns: true) in (\S+)", step):
             with (at.root / written[2]).open("a") as file:
                 file.write(f"{written[1]}\n")
@@ -168,6 +185,46 @@ def test_the_help_keeps_all_runs_when_followed_literally(shared: Repository, is_
     shared.commit()
     outcome = gangplan("validate", "-C", shared.root, "--base", "main")
     assert [one.rule for one in outcome.findings] == ["run-kept", "run-kept"]
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+@pytest.mark.parametrize("which", ["the old one", "all runs"])
+def test_the_help_keeps_runs_of_a_renamed_team(shared: Repository, which: str, is_committed: bool) -> None:
+    """keep: true looks for a run in the folder that its team has today."""
+    rename_team(shared)
+    if is_committed:
+        settle(shared)
+    steps = re.search(rf"To keep {which}: (.*?)\. ", find_help(shared))
+    assert steps
+    follow(shared, steps[1])
+    shared.commit()
+    outcome = gangplan("validate", "-C", shared.root, "--base", "main")
+    found = [one.rule for one in outcome.findings if one.rule.startswith("run-")]
+    assert sorted(found) == ["run-kept", "run-replaced" if which == "the old one" else "run-kept"]
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_the_help_ends_the_old_run_when_followed_literally(
+    shared: Repository, is_renamed: bool, is_committed: bool
+) -> None:
+    """A record is made from the file of the run, which a render removed."""
+    if is_renamed:
+        rename_team(shared)
+    add_line(shared, "run: 2")
+    if is_committed:
+        settle(shared)
+    help = find_help(shared)
+    line = re.search(r"To end the old one, add to the spec: (retired: \S+)\.", help)
+    command = re.search(r" First bring its file back: (.*)\.$", help)
+    assert line
+    assert bool(command) == (is_committed or is_renamed)
+    if command:
+        follow(shared, command[1])
+    add_line(shared, line[1])
+    settle(shared)
+    outcome = gangplan("validate", "-C", shared.root, "--base", "main")
+    assert "run-stopped" in [one.rule for one in outcome.findings]
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
