@@ -35,6 +35,7 @@ def add_findings_for_base_flag(request: Request, result: Result, base: str, toda
     The revision is compared where HEAD branched off, so that what others merged since is not reported as
     undone. A run that trains again since then is reported once, although it also differs from rendered/.
     """
+    from gangplan.delivery.applications import check_applications_since
     from gangplan.pipeline.base import check_changes_since
     from gangplan.provenance.lines import locate_findings_at_deciding_lines
     from gangplan.review.merged import check_change_merges_with_base
@@ -51,8 +52,9 @@ def add_findings_for_base_flag(request: Request, result: Result, base: str, toda
     found = locate_findings_at_deciding_lines(workspace, request, problems)
     again = {(facts[path].source, facts[path].cluster, facts[path].name) for path in told if path in facts}
     kept = [one for one in result.findings if not _is_renamed_run(one, again)]
+    moved = check_applications_since(workspace, revision.commit, today)
     coming = check_change_merges_with_base(request, revision, today)
-    result.findings = sort_findings([*kept, *found, *coming])
+    result.findings = sort_findings([*kept, *found, *moved, *coming])
 
 
 def _is_renamed_run(finding: Finding, again: Collection[tuple[str, str, str]]) -> bool:

@@ -40,6 +40,7 @@ class Engine:
 ARGO, FLUX = "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/"
 ARGO_SYNC_WAVE, ARGO_HOOK = f"{ARGO}sync-wave", f"{ARGO}hook"
 SYNC_OPTIONS, COMPARE_OPTIONS = f"{ARGO}sync-options", f"{ARGO}compare-options"
+ARGO_TRACKING_ID = f"{ARGO}tracking-id"  # which Application an object belongs to; Argo CD writes it
 FLUX_SERVER_SIDE, FLUX_PRUNE, FLUX_FORCE = f"{FLUX}ssa", f"{FLUX}prune", f"{FLUX}force"
 SKIP_HOOK = "Skip"  # of a hook: never applied
 NEVER_PRUNED, PRUNE_CONFIRMED = "Prune=false", "Prune=confirm"

@@ -192,6 +192,22 @@ QUEUE_REMOVED = Rule(
     ),
 )
 
+APP_MOVED = Rule(
+    "app-moved",
+    WARNING,
+    "Objects move to another Application of Argo CD.",
+    why=(
+        "Applications are named after clusters and teams. An object that stays where it is has the tracking id of the "
+        "Application that applied it, and Argo CD ends the sync of any other one that has it, too, even after the first "
+        "one is gone: no run of a renamed team starts, until somebody removes the tracking ids."
+    ),
+    fix="Keep the name of the team or cluster, or remove the tracking ids after the merge, as the message says.",
+    untested=(
+        "a team or a cluster has another name, which is a change of several files; tests/gitops/test_applications.py "
+        "renames both."
+    ),
+)
+
 BASE_UNREADABLE = Rule(
     "base-unreadable",
     WARNING,
