@@ -129,8 +129,9 @@ def select_record_objects(bodies: Sequence[Body]) -> list[Body]:
 def _generate_run_template_config_map(run: Body) -> Body:
     metadata = run["metadata"]
     name = str(run["spec"]["runtimeRef"]["name"])
-    annotations = {**dict(_remove_guard_annotations(tuple(metadata["annotations"].items())))}
-    annotations |= syncing.build_wave_annotations(TEMPLATE_WAVE)
+    # Protected like its runtime until it is a record: an engine removes what left Git before it applies the
+    # CronJob that no longer mounts it, and never gets to that if something in between is refused.
+    annotations = {**metadata["annotations"], **syncing.build_wave_annotations(TEMPLATE_WAVE)}
     own = {"name": f"{name}-template", "namespace": metadata["namespace"]}
     labels = {key: value for key, value in metadata["labels"].items() if not key.startswith("kueue.")}
     return {

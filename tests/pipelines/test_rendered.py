@@ -85,6 +85,7 @@ def test_an_engine_prunes_the_job_but_no_run(root: Path) -> None:
     guard = "kustomize.toolkit.fluxcd.io/prune"
     found = runs(root)["filings"]
     assert {body["kind"] for body in found if guard in body["metadata"]["annotations"]} == {
+        "ConfigMap",
         "NetworkPolicy",
         "TrainingRuntime",
     }

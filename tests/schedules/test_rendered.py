@@ -58,7 +58,7 @@ def test_an_engine_prunes_the_schedule_and_no_run(root: Path) -> None:
     bodies = worlds.rendered(root)
     guard = "kustomize.toolkit.fluxcd.io/prune"
     kept = {body["kind"] for body in bodies if guard in body["metadata"]["annotations"]}
-    assert kept == {"NetworkPolicy", "TrainingRuntime"}
+    assert kept == {"ConfigMap", "NetworkPolicy", "TrainingRuntime"}
     assert (
         "Prune=false" in worlds.template(bodies)["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
     )
