@@ -88,7 +88,7 @@ def _find_role_or_step_command_problems(job: Job, other: ResolvedRole) -> Iterat
         yield from build_final_command(alone).problems
     else:
         yield from check_command_words(alone)
-        yield from check_outer_launch_program(alone)
+        yield from check_outer_launch_program(dataclasses.replace(alone, workers=1, slots=1))
         yield from _find_package_problems(alone, "step")
 
 

@@ -16,6 +16,7 @@ from gangplan.plan.launchers.prefixes import (
     USER_CHANGING_PROGRAMS,
     strip_prefixes,
 )
+from gangplan.plan.own_processes import check_programs_with_own_processes
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFIX, COMMAND_UNREADABLE
 
@@ -28,7 +29,7 @@ _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
 
 
 def check_outer_launch_program(job: Job) -> Iterator[Problem]:
-    """Yield a problem of a program that would run on another host, or in a container that cannot start."""
+    """Yield problems of a program that would run on another host, in a container that cannot start, or too often."""
     at = strip_prefixes(job.command).at
     name = program_name_of(job.command[at]) if at < len(job.command) else ""
     if name in _BY_DAEMON:
@@ -45,6 +46,7 @@ def check_outer_launch_program(job: Job) -> Iterator[Problem]:
             "Write only the program; gangplan starts it on every rank.",
             COMMAND_HOSTS,
         )
+    yield from check_programs_with_own_processes(job)
 
 
 def _is_outer_launch_program(kept: LauncherCall, name: str) -> bool:

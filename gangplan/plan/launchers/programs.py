@@ -147,23 +147,30 @@ def _find_foreign_launcher(words: Sequence[str], at: int, name: str) -> Launcher
     return LauncherStart(OTHER_LAUNCHERS[name], at, at, name)
 
 
-def _find_module_launcher(words: Sequence[str], at: int) -> LauncherStart | None:
-    """Return a launcher started as `python -m MODULE`."""
+def find_module_of_python(words: Sequence[str], at: int) -> int:
+    """Return the index of the module that `python -m MODULE` at index `at` starts; -1 if it starts none."""
+    if not is_python(_read_command_word(words, at)):
+        return -1
     index = at + 1
     while index < len(words) and words[index].startswith("-") and words[index] not in ("-m", "-c", "-"):
         index += 2 if words[index] in _PYTHON_WORDS else 1
-    if _read_command_word(words, index) != "-m":
+    return index + 1 if _read_command_word(words, index) == "-m" and index + 1 < len(words) else -1
+
+
+def _find_module_launcher(words: Sequence[str], at: int) -> LauncherStart | None:
+    """Return a launcher started as `python -m MODULE`."""
+    index = find_module_of_python(words, at)
+    if index < 0:
         return None
-    module = _read_command_word(words, index + 1)
+    module, following = words[index], _read_command_word(words, index + 1)
     if module == "accelerate.commands.accelerate_cli":
-        following = _read_command_word(words, index + 2)
-        return LauncherStart(ACCELERATE, at, index + 2, "accelerate") if following == "launch" else None
+        return LauncherStart(ACCELERATE, at, index + 1, "accelerate") if following == "launch" else None
     if module in _FOREIGN_MODULES:
         name = _FOREIGN_MODULES[module]
         return (
-            LauncherStart(OTHER_LAUNCHERS[name], at, index + 2, name)
-            if _read_command_word(words, index + 2) in LAUNCHER_SUBCOMMANDS[name]
+            LauncherStart(OTHER_LAUNCHERS[name], at, index + 1, name)
+            if following in LAUNCHER_SUBCOMMANDS[name]
             else None
         )
     launcher = _BY_MODULE.get(module)
-    return LauncherStart(launcher, at, index + 1, module) if launcher else None
+    return LauncherStart(launcher, at, index, module) if launcher else None
