@@ -17,6 +17,7 @@ from gangplan.plan.reach import explain_broken_mpi_launch, is_default_mca_parame
 from gangplan.plan.reserved import explain_taken_variable, find_reserved_mca_variable
 from gangplan.rules.commands import (
     COMMAND_HOSTS,
+    COMMAND_LAUNCHER,
     COMMAND_NO_PROGRAM,
     COMMAND_OPTION,
     COMMAND_RESERVED,
@@ -37,7 +38,14 @@ _PADDLE_USUAL = {
     "elastic_level": ("-1", "0"),
     **dict.fromkeys(("legacy", "sort_ip", "auto_cluster_config"), ("0", "false", "no", "off", "n", "f")),
 }
-_SSH = frozenset({"ssh", "pdsh", "openmpi", "mpich", "impi", "mvapich"})
+# The values of --launcher of deepspeed that call an mpirun, with the families that have the options for it: those
+# of Hydra for mpich and impi; mvapich asks for MVAPICH2-GDR. They refuse to start on a part of the hosts or GPUs
+# (DeepSpeed 0.19.8, launcher/multinode_runner.py: get_cmd, backend_exists, validate_args).
+_BY_MPIRUN = {
+    "openmpi": ("OpenMPI",),
+    **dict.fromkeys(("mpich", "impi"), ("MPICH", "IntelMPI")),
+    "mvapich": (),
+}
 
 
 def check_user_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
@@ -96,6 +104,26 @@ def _find_deepspeed_ssh_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     message = f"{start.name} reaches all workers over SSH, but with launcher.runsRanks one of them is the launcher, which runs no SSH server"
     hint = "Remove launcher.runsRanks; or write only the program, and gangplan starts it on every rank."
     yield WordProblem(LAUNCHER_DEEPSPEED, start.begin, message, hint)
+
+
+def _find_agent_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+    """Yield problems of how a launcher reaches the workers: not by SSH, or by an mpirun that cannot start them.
+
+    For a single host, deepspeed calls no mpirun.
+    """
+    name, mpi = use.value.lower(), kept.job.image.mpi
+    is_deepspeed = kept.found.start.launcher.kind == "deepspeed"
+    if not is_deepspeed or name not in _BY_MPIRUN:
+        if name != "pdsh" and (is_deepspeed or name != "ssh"):
+            message = f"{use.spelled} changes how {kept.name} reaches the workers, which accept only SSH"
+            yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))
+    elif kept.job.workers > 1 and mpi is not None and mpi.family not in _BY_MPIRUN[name]:
+        message = f"{use.spelled} {use.value} needs another MPI than {mpi.family} {mpi.version}, which the image contains"
+        yield WordProblem(COMMAND_LAUNCHER, use.at, message, "Remove it.", drop_option(use))
+    elif kept.job.workers > 1:
+        for one in kept.found.reading.of("workers", "per-host"):
+            message = f"deepspeed refuses {one.spelled} with {use.spelled} {use.value}"
+            yield WordProblem(COMMAND_OPTION, one.at, message, "Remove it.", drop_option(one))
 
 
 def _find_repeated_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
@@ -179,9 +207,8 @@ def _find_launcher_option_problems(kept: LauncherCall, use: ParsedOption) -> Ite
     elif role == "root":
         message = f"{use.spelled} has no effect: ranks never run as root here"
         yield WordProblem(COMMAND_ROOT, use.at, message, "Remove it.", drop_option(use))
-    elif role == "agent" and use.value.lower() not in _SSH:
-        message = f"{use.spelled} changes how {kept.name} reaches the workers, which accept only SSH"
-        yield WordProblem(COMMAND_RESERVED, use.at, message, "Remove it.", drop_option(use))
+    elif role == "agent":
+        yield from _find_agent_problems(kept, use)
     elif role == "away" and kept.job.launcher_runs_ranks:
         message = (
             f"{use.spelled} keeps ranks off the launcher, but launcher.runsRanks makes it one of the workers"
