@@ -19,6 +19,7 @@ from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.problems import format_flow_list, is_pasteable
 from gangplan.plan.settings import VariableSetting, find_launch_variable_settings
 from gangplan.plan.traffic import POD_INTERFACE
+from gangplan.plan.transports import TRANSPORT_VARIABLES, check_fabric_is_used, check_transport
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
 
@@ -29,11 +30,9 @@ def check_launch_variable_settings(
     job: Job, found: Sequence[FoundLauncher], is_sound: SoundnessCheck | None = None
 ) -> Iterator[Problem]:
     """Yield the problems of a job's settings, each at the field that sets it."""
-    wrong = [
-        (setting, problem)
-        for setting in find_launch_variable_settings(job, found)
-        for problem in check_setting(job, setting)
-    ]
+    settings = tuple(find_launch_variable_settings(job, found))
+    yield from check_fabric_is_used(job, settings)
+    wrong = [(setting, problem) for setting in settings for problem in check_setting(job, setting)]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
     right = without(job.command, set_there) if set_there else ()
     is_proposed = (
@@ -279,6 +278,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
         _check_excluded_interfaces,
     ),
     (re.compile("UCX_NET_DEVICES"), _check_ucx_devices),
+    (TRANSPORT_VARIABLES, check_transport),
     (re.compile(VISIBLE_GPUS_VARIABLE), _check_runtime_visible_gpus),
     (
         re.compile("CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"),

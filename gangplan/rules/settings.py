@@ -20,6 +20,34 @@ INTERFACE_UNKNOWN = Rule(
     waivable=True,
 )
 
+TRANSPORT_UNAVAILABLE = Rule(
+    "transport-unavailable",
+    WARNING,
+    "A setting leaves ranks of different workers no way to reach each other.",
+    why=(
+        "Shared memory ends at the host, and verbs, PSM or EFA need devices that workers have only with network.rdma. "
+        "MPI then ends when it starts ('At least one pair of MPI processes are unable to reach each other'), and "
+        "so does NCCL with a network that it cannot initialise."
+    ),
+    fix=(
+        "Remove the setting; where the pool has RDMA, ask for it with network.rdma. Waive the rule where a patch "
+        "gives pods the devices."
+    ),
+    waivable=True,
+)
+
+RDMA_UNUSED = Rule(
+    "rdma-unused",
+    WARNING,
+    "Settings keep all traffic off the RDMA devices that workers hold.",
+    why=(
+        "network.rdma takes devices that no other run can use meanwhile. With NCCL_IB_DISABLE, with Open MPI's ob1 "
+        "over tcp, or with libfabric's tcp, all traffic takes the pod's own network."
+    ),
+    fix="Remove the setting, or write network: {transport: tcp} without rdma.",
+    waivable=True,
+)
+
 GPUS_UNASKED = Rule(
     "gpus-unasked",
     ERROR,

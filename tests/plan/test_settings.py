@@ -6,6 +6,7 @@ import dataclasses
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,7 @@ from tests import plain, workspaces
 from tests.plan.asking import job_of, problems
 
 OURS = {"interface-unknown", "gpus-unasked", "gpus-hidden", "rank-constant", "command-rendezvous",
-        "command-unset", "command-downloads"}  # fmt: skip
+        "command-unset", "command-downloads", "transport-unavailable"}  # fmt: skip
 
 # image | how it is written | rule, or nothing
 # A line of env is NAME=value; `flags` are those of mpi.flags; anything else is the command.
@@ -63,6 +64,45 @@ pytorch    | env NCCL_SOCKET_IFNAME=eno1 python t.py      | interface-unknown
 pytorch    | bash -c 'NCCL_SOCKET_IFNAME=eno1 python t.py'     | interface-unknown
 pytorch    | bash -c 'export NCCL_SOCKET_IFNAME=eno1; python t.py' | interface-unknown
 pytorch    | bash -c 'NCCL_SOCKET_IFNAME=$(first) python t.py' |
+
+openmpi    | env OMPI_MCA_btl=self,sm                     | transport-unavailable
+openmpi4   | env OMPI_MCA_btl=self,vader,openib           | transport-unavailable
+openmpi    | env OMPI_MCA_btl=self,vader,tcp              |
+openmpi    | env OMPI_MCA_btl=^tcp                        | transport-unavailable
+openmpi    | env OMPI_MCA_btl=^openib                     |
+openmpi    | env OMPI_MCA_btl_base_verbose=0              |
+openmpi    | env OMPI_MCA_pml=ob1                         |
+openmpi    | env OMPI_MCA_pml=ucx                         |
+openmpi    | flags --mca btl self,vader,openib            | transport-unavailable
+openmpi    | flags --mca pml ob1 --mca btl self,sm        | transport-unavailable
+openmpi    | flags --mca pml ucx --mca btl ^tcp           |
+openmpi    | flags --mca pml cm --mca mtl psm2            | transport-unavailable
+openmpi    | flags --mca pml cm --mca mtl ofi             |
+openmpi    | mpirun --mca btl ^tcp python t.py            | transport-unavailable
+openmpi    | mpirun --mca btl ^uct python t.py            |
+openmpi    | bash -c 'export OMPI_MCA_btl=self,sm; python t.py' | transport-unavailable
+openmpi    | env I_MPI_FABRICS=shm                        |
+openmpi    | env UCX_TLS=rc,self,sm                       |
+mpich      | env OMPI_MCA_btl=self,sm                     |
+pytorch    | env OMPI_MCA_btl=self,sm                     |
+intel      | env I_MPI_FABRICS=shm                        | transport-unavailable
+intel      | env I_MPI_FABRICS=shm:ofi                    |
+intel      | env FI_PROVIDER=mlx                          | transport-unavailable
+intel      | env FI_PROVIDER=psm3                         |
+mpich      | env FI_PROVIDER=verbs;ofi_rxm                | transport-unavailable
+mpich      | env FI_PROVIDER=verbs,tcp                    |
+mpich      | env FI_PROVIDER=tcp;ofi_rxm                  |
+mpich      | env FI_PROVIDER=^verbs                       |
+mpich      | env FI_PROVIDER=shm                          | transport-unavailable
+mpich      | env UCX_TLS=rc,self,sm                       | transport-unavailable
+mpich      | env UCX_TLS=tcp,sm,self                      |
+mpich      | env UCX_TLS=all                              |
+mpich      | env UCX_TLS=^rc                              |
+pytorch    | env FI_PROVIDER=efa                          |
+pytorch    | env NCCL_NET=IB                              | transport-unavailable
+pytorch    | env NCCL_NET=Socket                          |
+pytorch    | bash -c 'NCCL_NET="AWS Libfabric" python t.py' | transport-unavailable
+pytorch    | env NCCL_IB_DISABLE=1                        |
 
 pytorch    | env NVIDIA_VISIBLE_DEVICES=all               | gpus-unasked
 pytorch    | env NVIDIA_VISIBLE_DEVICES=0,1               | gpus-unasked
@@ -199,6 +239,75 @@ def test_interfaces_are_those_of_the_fabric(
     env = (EnvVar("GLOO_SOCKET_IFNAME", value),)
     found = problems(root, "pytorch", ["python", "t.py"], env=env, fabric=fabric)
     assert bool([one for one in found if one.rule == "interface-unknown"]) is is_wrong
+
+
+FABRIC: dict[str, Any] = {"fabric": WorkerFabric(resources=("rdma/ib",))}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        FABRIC,
+        {"fabric": WorkerFabric(access=FabricAccess(name="efa"))},
+        {"workers": 1},
+        {"gpus": 0},
+    ],
+    ids=["devices", "a fabric", "one host", "no GPUs"],
+)
+def test_devices_of_a_fabric_carry_what_needs_them(other: dict[str, Any], root: Path) -> None:
+    env = (EnvVar("NCCL_NET", "IB"),)
+    found = problems(root, "pytorch", ["python", "t.py"], env=env, **other)
+    assert [one for one in found if one.rule == "transport-unavailable"] == []
+
+
+def test_shared_memory_ends_at_the_host_with_devices_too(root: Path) -> None:
+    env = (EnvVar("I_MPI_FABRICS", "shm"),)
+    assert [one.rule for one in problems(root, "intel", ["./a"], env=env, **FABRIC)] == [
+        "transport-unavailable"
+    ]
+
+
+@pytest.mark.parametrize(("more", "is_wrong"), [("", True), (" --mca pml_ucx_tls any", False)])
+def test_ucx_needs_devices_unless_any_will_do(more: str, is_wrong: bool, root: Path) -> None:
+    flags = ("--mca", "pml", "ucx", *more.split())
+    found = problems(root, "openmpi", ["./a"], mpi_flags=flags, gpus=0)
+    assert [one.rule for one in found] == ["transport-unavailable"] * is_wrong
+
+
+@pytest.mark.parametrize(
+    ("image", "written", "gpus", "is_wrong"),
+    [
+        ("pytorch", "NCCL_IB_DISABLE=1", 2, True),
+        ("pytorch", "NCCL_IB_DISABLE=0", 2, False),
+        ("pytorch", "NCCL_NET=Socket", 2, True),
+        ("pytorch", "NCCL_NET=IB", 2, False),
+        ("pytorch", "NCCL_IB_DISABLE=1", 0, False),
+        ("horovod", "NCCL_IB_DISABLE=1", 2, True),
+        ("openmpi", "NCCL_IB_DISABLE=1", 2, False),
+        ("openmpi4", "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp", 0, True),
+        ("openmpi4", "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp", 2, False),
+        ("openmpi4", "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp NCCL_NET=socket", 2, True),
+        ("openmpi4", "OMPI_MCA_pml=ob1 OMPI_MCA_btl=^openib", 0, False),
+        ("openmpi4", "OMPI_MCA_btl=self,vader,tcp", 0, False),
+        ("openmpi4", "OMPI_MCA_pml=ucx", 0, False),
+        ("mpich", "FI_PROVIDER=tcp", 0, True),
+        ("mpich", "FI_PROVIDER=tcp,verbs", 0, False),
+        ("mpich", "FI_PROVIDER=^tcp", 0, False),
+    ],
+)
+def test_devices_that_no_traffic_uses_are_reported(
+    image: str, written: str, gpus: int, is_wrong: bool, root: Path
+) -> None:
+    env = tuple(EnvVar(*one.split("=", 1)) for one in written.split())
+    found = problems(root, image, ["./a"], env=env, gpus=gpus, **FABRIC)
+    assert [one.rule for one in found] == ["rdma-unused"] * is_wrong
+    assert [one.rule for one in problems(root, image, ["./a"], env=env, gpus=gpus)].count("rdma-unused") == 0
+
+
+def test_libraries_of_a_fabric_do_without_infiniband(root: Path) -> None:
+    fabric = WorkerFabric(resources=("vpc.amazonaws.com/efa",), access=FabricAccess(name="efa"))
+    env = (EnvVar("NCCL_IB_DISABLE", "1"),)
+    assert problems(root, "pytorch", ["python", "t.py"], env=env, fabric=fabric) == ()
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("internet", False), ("s3", True)])
