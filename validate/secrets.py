@@ -44,6 +44,9 @@ _PUBLIC = re.compile(
 _HINT = re.compile(
     r"[Pp][Aa][Ss][Ss][WwPp]|[Pp][Ww][Dd]|[Tt][Oo][Kk][Ee][Nn]|[Ss][Ee][Cc][Rr][Ee][Tt]|[Cc][Rr][Ee][Dd]|[Kk][Ee][Yy]"
 )
+# Between two words of a script or of a list, and between those of a netrc file, also as printf gets them.
+_BETWEEN = r"['\"]?(?:,\s{0,99}|[ \t]{1,99}|[ \t]{0,99}(?:\\\n\s{1,99}|\n[ \t]{0,99}-[ \t]{1,99}))['\"]?"
+_BLANK = r"(?:\s|\\[nt]){1,99}"
 # Places whose value is a secret whatever its name: by a word that every such text has, where it is and what
 # it is. Between a program and its flag are at most 200 characters, so that a text is read once.
 _PLACES: tuple[tuple[str, re.Pattern[str], str], ...] = (
@@ -72,6 +75,31 @@ _PLACES: tuple[tuple[str, re.Pattern[str], str], ...] = (
         "sshpass",
         re.compile(r"\bsshpass['\",\s-]{1,9}p['\",\s-]{0,9}([^\s'\",\]]{4,})"),
         "a password of sshpass",
+    ),
+    # Keys of 40 letters have no form of their own, so only the command tells; those of private servers have a
+    # word before them (wandb 0.19, sdk/lib/apikey.py).
+    (
+        "login",
+        re.compile(
+            rf"\bwandb{_BETWEEN}login(?:{_BETWEEN}(?:--?[a-z]|https?:)[^\s'\",\]]{{0,200}}){{0,6}}{_BETWEEN}"
+            r"((?:[a-z]{1,20}-)?[0-9a-f]{40})(?![A-Za-z0-9])"
+        ),
+        "a Weights & Biases key",
+    ),
+    (
+        "machine",
+        re.compile(
+            rf"\bmachine{_BLANK}[\w.:-]{{1,200}}{_BLANK}(?:login{_BLANK}[^\s\\]{{1,200}}{_BLANK})?"
+            rf"password{_BLANK}([^\s'\"\\]{{4,}})"
+        ),
+        "a password of a netrc file",
+    ),
+    (
+        "username",
+        re.compile(
+            r"\"username\"\s{0,9}:\s{0,9}\"[^\"\n]{1,200}\"\s{0,9},\s{0,9}\"key\"\s{0,9}:\s{0,9}\"([0-9a-f]{32})\""
+        ),
+        "a key of Kaggle",
     ),
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")

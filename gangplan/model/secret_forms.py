@@ -18,6 +18,7 @@ FORMS = {
     "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}",
     "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
     "a DigitalOcean token": r"\bdo[opr]_v1_[0-9a-f]{64}\b",
+    "a Weights & Biases key": r"\bwandb_v1_[A-Za-z0-9_-]{40,}",
     "a JSON Web Token": r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
     "a private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
 }
