@@ -2,7 +2,8 @@
 
 Read in vLLM 0.11 to 0.18 (entrypoints/cli), SGLang 0.5 (launch_server), TRL 0.16 (scripts/vllm_serve.py), nnU-Net
 2.6 (run/run_training.py: mp.spawn on localhost), MONAI 1.3 (apps/auto3dseg/bundle_gen.py: torchrun), verl 0.7 and
-OpenRLHF 0.8 (ray.init), ms-swift 3 (cli/main.py: torchrun if a variable asks for it), XTuner 0.2 (entry_point.py).
+OpenRLHF 0.8 (ray.init), ms-swift 3 (cli/main.py: torchrun if a variable asks for it), XTuner 0.2 (entry_point.py), Detectron2 0.6
+(engine/launch.py) and PyTorch's examples (imagenet/main.py), which call mp.spawn.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Job
 from gangplan.plan.launchers import SHELL_NAMES, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import strip_prefixes
-from gangplan.plan.launchers.programs import find_module_of_python
+from gangplan.plan.launchers.programs import find_module_of_python, is_python
 from gangplan.plan.settings import find_launch_variable_settings
 from gangplan.records import dataclass
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER
@@ -23,13 +24,13 @@ from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER
 
 @dataclass(frozen=True, slots=True)
 class _Starter:
-    """Programs that start processes: how their command begins, and what to do.
+    """Programs that start processes: how their command reads, and what to do.
 
     Some do so only if a variable of `_COUNTS` is set: those that say so, and others with a word of `joins`, which
     makes them use the ranks that there are. Servers may run once on each worker.
     """
 
-    begins: re.Pattern[str]
+    command: re.Pattern[str]
     help: str
     by_variable: bool = False
     joins: frozenset[str] = frozenset()
@@ -64,6 +65,15 @@ _STARTERS = (
         by_variable=True,
     ),
     _Starter(
+        # The examples of PyTorch and what follows them, such as ESPnet; Detectron2's launch().
+        re.compile(
+            r".* --multiprocessing[-_]distributed(?![ =]false)\b|"
+            r"(?:\S*/)?(?:plain_|lazyconfig_)?train_net\.py .*--num-gpus[ =](?!1\b)\d"
+        ),
+        "Write framework: plain. With several workers, give it the number of its worker in a script, as $NODE_RANK,"
+        " and tcp://$MASTER_ADDR:$MASTER_PORT to meet.",
+    ),
+    _Starter(
         re.compile(r"xtuner train\b"),
         "Add --launcher pytorch, and set neither NPROC_PER_NODE nor NNODES: it then joins the ranks.",
         joins=frozenset({"--launcher", "--launcher=pytorch"}),
@@ -89,8 +99,8 @@ def check_programs_with_own_processes(job: Job) -> Iterator[Problem]:
         if index >= len(words):
             continue
         path = ("command", begin if found else index)
-        name = _name_program(words, index)
-        starter = next((one for one in _STARTERS if one.begins.match(name)), None)
+        name = _read_program(words, index)
+        starter = next((one for one in _STARTERS if one.command.match(name)), None)
         if starter is not None and _starts_on_every_rank(job, starter, words):
             message = (
                 f"{name.split()[0]} starts its own processes on the GPUs of a worker, so each of the"
@@ -107,11 +117,12 @@ def check_programs_with_own_processes(job: Job) -> Iterator[Problem]:
             yield Problem(path, message, help, COMMAND_BEHIND)
 
 
-def _name_program(words: Sequence[str], at: int) -> str:
-    """Return the program at this index, or the module that Python runs there, and two words after it."""
-    module = find_module_of_python(words, at)
-    begin = at if module < 0 else module
-    return " ".join((program_name_of(words[begin]), *words[begin + 1 : begin + 3]))
+def _read_program(words: Sequence[str], at: int) -> str:
+    """Return the program at this index, or the module or script that Python runs there, and all words after it."""
+    begin = max(at, find_module_of_python(words, at))
+    if begin == at and is_python(words[at]):
+        begin = next((index for index in range(at + 1, len(words)) if words[index][:1] != "-"), at)
+    return " ".join((program_name_of(words[begin]), *words[begin + 1 :]))
 
 
 def _starts_on_every_rank(job: Job, starter: _Starter, words: Sequence[str]) -> bool:

@@ -102,9 +102,10 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
         yield _build_submitted_batch_script_problem(kept, edit)
         return
     message = _explain_launcher_of_other_framework(kept)
-    yield WordProblem(
-        COMMAND_LAUNCHER, at, message, "Write only the program; gangplan starts it on every rank.", edit
-    )
+    hint = "Write only the program; gangplan starts it on every rank."
+    if start.name in TORCH_STARTERS:
+        hint = f"Write framework: plain, with which each worker starts {start.name} once; NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT are set."
+    yield WordProblem(COMMAND_LAUNCHER, at, message, hint, edit)
 
 
 def _explain_launcher_of_other_framework(kept: LauncherCall) -> str:

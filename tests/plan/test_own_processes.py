@@ -38,6 +38,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "env NPROC_PER_NODE=8 swift sft --model M",
         "bash -c 'cd /code && NPROC_PER_NODE=8 swift rlhf --model M'",
         "bash -c 'export NNODES=2; megatron sft --model M'",
+        "python main.py -a resnet50 --dist-url tcp://h:1 --multiprocessing-distributed --world-size 2 /data",
+        "python -m espnet2.bin.asr_train --multiprocessing_distributed true --ngpu 8",
+        "python tools/train_net.py --config-file c.yaml --num-gpus 8",
+        "./train_net.py --num-gpus=8 --num-machines 2",
+        "lmf train c.yaml",
+        "python -m trl.cli sft --model M",
+        "python -m torchtune._cli.tune run --nproc_per_node 8 full_finetune_distributed",
         "xtuner train config.py",
         "bash -c 'NPROC_PER_NODE=8 xtuner train config.py --launcher pytorch'",
         "bash -c 'cd /code && vllm serve M & python client.py'",
@@ -65,7 +72,14 @@ def test_a_program_with_its_own_processes_is_not_started_on_every_rank(
         "xtuner train config.py --launcher pytorch",
         "nnUNetv2_plan_and_preprocess -d 4",
         "python -m monai.bundle run --config_file c.yaml",
-        "python vllm serve",
+        "python main.py --multiprocessing_distributed false",
+        "python main.py --no-multiprocessing-distributed",
+        "python train_net.py --num-gpus 1",
+        "python train.py --num-gpus 8",
+        "python train.py --script train_net.py --num-gpus 8",
+        "lmf version",
+        "python -m torchtune._cli.tune run full_finetune_single_device",
+        "python -m trl.scripts.sft --model M",
         "python train.py vllm serve",
         "bash -c 'if [ \"$LOCAL_RANK\" = 0 ]; then vllm serve M & fi; python train.py'",
         "bash train.sh dist_train.sh",
@@ -88,6 +102,11 @@ def test_a_server_may_run_on_each_worker_but_a_training_may_not(root: Path) -> N
 def test_variables_of_the_spec_make_swift_start_torchrun(root: Path) -> None:
     env = (EnvVar("NPROC_PER_NODE", "8"),)
     assert [one.rule for one in problems(root, "pytorch", ["swift", "sft"], env=env)] == [COMMAND_LAUNCHER]
+
+
+def test_command_line_tools_that_start_torchrun_get_a_field_that_lets_them(root: Path) -> None:
+    (found,) = problems(root, "pytorch", ["axolotl", "train", "c.yml"])
+    assert found.help.startswith("Write framework: plain, with which each worker starts axolotl once;")
 
 
 @pytest.mark.parametrize("line", ["./distributed_train.sh 8 /data", "bash tools/dist_train.sh cfg.py 8"])

@@ -58,7 +58,7 @@ _OTHER_TRAINING = (
     "dsub",
     "pdsh",
     "parallel-ssh",
-    *("axolotl", "fabric", "lightning", "modal", "sky", "tune", "trl", "llamafactory-cli", "oumi"),
+    *("axolotl", "fabric", "lightning", "modal", "sky", "tune", "trl", "llamafactory-cli", "lmf", "oumi"),
 )
 
 
@@ -73,9 +73,11 @@ OTHER_LAUNCHERS = {
 # Launchers whose words name no program that could be started alone: they read a configuration or a platform.
 OPAQUE_LAUNCHERS = frozenset(
     {"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte", "tune", "trl", "oumi"}
-) | {"llamafactory-cli"}
+) | {"llamafactory-cli", "lmf"}
 # Launchers that start torch's ranks, with torchrun or by themselves.
-TORCH_STARTERS = frozenset({"fabric", "lightning", "tune", "trl", "llamafactory-cli", "oumi", "axolotl"})
+TORCH_STARTERS = frozenset(
+    {"fabric", "lightning", "tune", "trl", "llamafactory-cli", "lmf", "oumi", "axolotl"}
+)
 # Subcommands of these programs (`flux run`, `ray job submit`). Only these launch anything; `ray status` or
 # `composer --version` do not train, but do not start ranks either.
 LAUNCHER_SUBCOMMANDS = {
@@ -90,7 +92,7 @@ LAUNCHER_SUBCOMMANDS = {
     # torchtune, TRL, LLaMA-Factory and Oumi start torchrun or Accelerate in turn.
     "tune": ("run",),
     "trl": ("sft", "dpo", "grpo", "kto", "reward", "rloo"),
-    "llamafactory-cli": ("train",),
+    **dict.fromkeys(("llamafactory-cli", "lmf"), ("train",)),
     "oumi": ("distributed",),
     "sky": ("launch", "exec", "jobs"),
 }

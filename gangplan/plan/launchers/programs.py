@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from gangplan.plan.launchers.foreign import LAUNCHER_SUBCOMMANDS, OTHER_LAUNCHERS
@@ -75,6 +76,8 @@ _FOREIGN_MODULES = {
     "oumi": "oumi",
     "llamafactory.cli": "llamafactory-cli",
     "axolotl.cli.main": "axolotl",
+    "trl.cli": "trl",
+    "torchtune._cli.tune": "tune",
 }
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 # Options of the interpreter that take a word; -c and -m end its options.
@@ -166,11 +169,7 @@ def _find_module_launcher(words: Sequence[str], at: int) -> LauncherStart | None
     if module == "accelerate.commands.accelerate_cli":
         return LauncherStart(ACCELERATE, at, index + 1, "accelerate") if following == "launch" else None
     if module in _FOREIGN_MODULES:
-        name = _FOREIGN_MODULES[module]
-        return (
-            LauncherStart(OTHER_LAUNCHERS[name], at, index + 1, name)
-            if following in LAUNCHER_SUBCOMMANDS[name]
-            else None
-        )
+        start = _find_foreign_launcher(words, index, _FOREIGN_MODULES[module])
+        return replace(start, begin=at) if start is not None else None
     launcher = _BY_MODULE.get(module)
     return LauncherStart(launcher, at, index, module) if launcher else None
