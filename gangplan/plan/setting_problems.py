@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
+from gangplan.model.quantity import Quantity
 from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
 from gangplan.plan.launchers.shell import read_shell_commands
@@ -22,6 +23,7 @@ from gangplan.plan.traffic import POD_INTERFACE
 from gangplan.plan.transports import TRANSPORT_VARIABLES, check_fabric_is_used, check_transport
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
+from gangplan.rules.workers import BINDING_SHARED
 
 Judge = Callable[[Job, VariableSetting], Problem | None]
 
@@ -212,6 +214,41 @@ def _build_hidden_gpus_problem(job: Job, setting: VariableSetting, seen: int) ->
     return Problem(setting.path, message, "Remove it.", GPUS_HIDDEN)
 
 
+# Cores
+
+# Options, variables and programs that bind each rank of a worker by itself.
+_BINDS_RANKS = re.compile(
+    r"bind-to[ =](?!none)|\bpe(?:-list)?=|cpu-(?:set|list)|\brankfile|I_MPI_PIN|bind_cores|numa|taskset|hwloc-bind",
+    re.IGNORECASE,
+)
+# Values, and words of KMP_AFFINITY, that bind nothing.
+_UNBOUND = re.compile(
+    r"|false|none|disabled|(?:no)?(?:verbose|respect|warnings)|granularity=\w+", re.IGNORECASE
+)
+
+
+def _check_thread_binding(job: Job, setting: VariableSetting) -> Problem | None:
+    """Check that threads are not bound where ranks are not: each rank would take the first cores that it sees.
+
+    OMP_PLACES alone binds, too (OpenMP 5.2, 21.1.6; libgomp and Intel's runtime).
+    """
+    words = (*job.command, *job.mpi_flags, *(f"{one.name}={one.value}" for one in job.env))
+    is_bound = job.bind_to != "none" or _BINDS_RANKS.search(" ".join(words))
+    if job.slots == 1 or is_bound or all(_UNBOUND.fullmatch(one) for one in setting.value.split(",")):
+        return None
+    if setting.name == "OMP_PLACES" and any("OMP_PROC_BIND=" in word for word in words):
+        return None  # reported there, or switched off there
+    message = (
+        f"{setting.called} binds the threads of each rank to the first cores of the worker, which are the same"
+        f" for its {job.slots} ranks"
+    )
+    help = "Remove it."
+    cores = job.resources.cpu.nano // Quantity.of(1).nano // job.slots
+    if job.image.mpi is not None and job.image.mpi.family == "OpenMPI" and job.uses_mpi and cores:
+        help += f" To bind ranks first, give mpirun --map-by slot:PE={cores} --bind-to core, if a CPU is a core here."
+    return Problem(setting.path, message, help, BINDING_SHARED)
+
+
 # Ranks
 
 _HERE = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
@@ -284,6 +321,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
         re.compile("CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"),
         _check_visible_gpu_numbers,
     ),
+    (re.compile("OMP_PROC_BIND|OMP_PLACES|GOMP_CPU_AFFINITY|KMP_AFFINITY"), _check_thread_binding),
     (re.compile("RANK|PADDLE_TRAINER_ID|PADDLE_GLOBAL_RANK"), _check_rank_number),
     (re.compile("LOCAL_RANK"), _check_local_rank),
     (re.compile("MASTER_ADDR"), _check_master_address),

@@ -82,9 +82,14 @@ BINDING_SHARED = Rule(
         "kubelet gives a container cores of its own only for a whole number of CPUs (CPU manager with the policy "
         "static, stable since Kubernetes 1.26). With a fraction, a container sees all cores of its node, and the ranks of "
         "every such pod are bound to the same first ones. With fewer CPUs than ranks, ranks share what they are "
-        "bound to. A CPU of Kubernetes may be half a core (hyper-threads), so ranks may need two each."
+        "bound to. A CPU of Kubernetes may be half a core (hyper-threads), so ranks may need two each. OMP_PROC_BIND and "
+        "the like bind the threads of a rank to the first cores that it sees; unless ranks are bound first, all ranks of a "
+        "worker see the same."
     ),
-    fix="Write a whole number of CPUs, at least one for each rank, or remove bindTo.",
+    fix=(
+        "Write a whole number of CPUs, at least one for each rank, or remove bindTo. Remove OMP_PROC_BIND, or bind "
+        "ranks first."
+    ),
     waivable=True,
 )
 

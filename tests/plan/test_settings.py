@@ -20,7 +20,8 @@ from tests import plain, workspaces
 from tests.plan.asking import job_of, problems
 
 OURS = {"interface-unknown", "gpus-unasked", "gpus-hidden", "rank-constant", "command-rendezvous",
-        "command-unset", "command-downloads", "transport-unavailable"}  # fmt: skip
+        "command-unset", "command-downloads", "transport-unavailable",
+        "binding-shared"}  # fmt: skip
 
 # image | how it is written | rule, or nothing
 # A line of env is NAME=value; `flags` are those of mpi.flags; anything else is the command.
@@ -103,6 +104,24 @@ pytorch    | env NCCL_NET=IB                              | transport-unavailabl
 pytorch    | env NCCL_NET=Socket                          |
 pytorch    | bash -c 'NCCL_NET="AWS Libfabric" python t.py' | transport-unavailable
 pytorch    | env NCCL_IB_DISABLE=1                        |
+
+openmpi    | env OMP_PROC_BIND=close                      | binding-shared
+openmpi    | env OMP_PROC_BIND=false                      |
+openmpi    | env OMP_PLACES=cores                         | binding-shared
+openmpi    | env OMP_NUM_THREADS=4                        |
+openmpi    | env GOMP_CPU_AFFINITY=0-3                    | binding-shared
+intel      | env KMP_AFFINITY=granularity=fine,compact    | binding-shared
+intel      | env KMP_AFFINITY=verbose,none                |
+intel      | env KMP_AFFINITY=granularity=fine            |
+pytorch    | env OMP_PROC_BIND=true                       | binding-shared
+openmpi    | mpirun -x OMP_PROC_BIND=close ./a            | binding-shared
+openmpi    | mpirun --bind-to none -x OMP_PROC_BIND=close ./a | binding-shared
+openmpi    | mpirun --bind-to core -x OMP_PROC_BIND=close ./a |
+openmpi    | mpirun --map-by slot:PE=4 --bind-to core -x OMP_PROC_BIND=close ./a |
+openmpi    | flags --map-by slot:PE=4 --bind-to core -x OMP_PLACES=cores |
+openmpi    | bash -c 'OMP_PROC_BIND=spread numactl --localalloc ./a' |
+intel      | mpirun -genv I_MPI_PIN_DOMAIN omp -genv OMP_PROC_BIND close ./a |
+openmpi    | bash -c 'OMP_PROC_BIND=false OMP_PLACES=cores ./a' |
 
 pytorch    | env NVIDIA_VISIBLE_DEVICES=all               | gpus-unasked
 pytorch    | env NVIDIA_VISIBLE_DEVICES=0,1               | gpus-unasked
@@ -239,6 +258,21 @@ def test_interfaces_are_those_of_the_fabric(
     env = (EnvVar("GLOO_SOCKET_IFNAME", value),)
     found = problems(root, "pytorch", ["python", "t.py"], env=env, fabric=fabric)
     assert bool([one for one in found if one.rule == "interface-unknown"]) is is_wrong
+
+
+@pytest.mark.parametrize("other", [{"slots": 1}, {"bind_to": "core"}], ids=["one rank", "bound"])
+def test_threads_of_a_rank_with_cores_of_its_own_may_be_bound(other: dict[str, Any], root: Path) -> None:
+    env = (EnvVar("OMP_PROC_BIND", "close"), EnvVar("OMP_PLACES", "cores"))
+    assert problems(root, "openmpi", ["./a"], env=env, **other) == ()
+
+
+def test_bound_threads_are_reported_once_with_a_binding_of_ranks(root: Path) -> None:
+    env = (EnvVar("OMP_PROC_BIND", "close"), EnvVar("OMP_PLACES", "cores"))
+    (found,) = problems(root, "openmpi", ["./a"], env=env)
+    assert found.path == ("env", "OMP_PROC_BIND")
+    assert "--map-by slot:PE=4 --bind-to core" in found.help
+    flags = ("--map-by", "slot:PE=4", "--bind-to", "core")
+    assert problems(root, "openmpi", ["./a"], env=env, mpi_flags=flags) == ()
 
 
 FABRIC: dict[str, Any] = {"fabric": WorkerFabric(resources=("rdma/ib",))}
