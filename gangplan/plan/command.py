@@ -26,7 +26,7 @@ from gangplan.plan.env_problems import (
     check_torchrun_options_in_env,
     check_unstated_amounts_in_env,
 )
-from gangplan.plan.flag_problems import check_mpi_options
+from gangplan.plan.flag_problems import check_mpi_options, check_second_program
 from gangplan.plan.flags import (
     build_open_mpi_export_options,
     build_own_mpirun_options,
@@ -109,7 +109,10 @@ def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:
     _, found, script_problem = _resolve_final_command(job)
     elsewhere = () if found else check_outer_launch_program(job)
     scripts = _check_scripts(job, found)
-    wrong = [one.severity for one in (*script_problem, *check_command_words(job), *elsewhere, *scripts)]
+    parts = check_second_program(job) if job.uses_mpi and not found else ()
+    wrong = [
+        one.severity for one in (*script_problem, *check_command_words(job), *elsewhere, *scripts, *parts)
+    ]
     wrong += [one.severity for launch in found for one in _list_launcher_word_problems(job, launch)]
     return Severity.ERROR not in wrong
 

@@ -30,10 +30,10 @@ def check_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]
         return
     yield from _find_hydra_layout_problems(job)
     yield from _find_mpi_flag_problems(job)
-    yield from _find_second_program(job)
+    yield from check_second_program(job)
 
 
-def _find_second_program(job: Job) -> Iterator[Problem]:
+def check_second_program(job: Job) -> Iterator[Problem]:
     """Yield a problem of a colon in the command, which gangplan's own mpirun would take for its own."""
     if ":" not in job.command:
         return
