@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from gangplan.findings import Location
 from gangplan.model.duration import format_duration
+from gangplan.model.frameworks import MPI_FRAMEWORKS
+from gangplan.model.image import PulledImage
 from gangplan.model.job import Egress, Origin, Posture
 from gangplan.model.profiles import (
     DEFAULT_LOG_RETENTION_S,
@@ -85,7 +87,9 @@ EXEMPTING = (
 )
 
 
-def check_counts_against_cluster_limits(context: JobResolution, workers: int, gpus: int) -> None:
+def check_counts_against_cluster_limits(
+    context: JobResolution, workers: int, gpus: int, slots: int, image: PulledImage | None
+) -> None:
     """Check workers and GPUs against the cluster's limits and its nodes."""
     limit, cluster = context.cluster.spec.limits.workers, context.cluster.name
     where = context.origin_of("workers", ("workers",))
@@ -104,7 +108,9 @@ def check_counts_against_cluster_limits(context: JobResolution, workers: int, gp
             "Prefer more GPUs per worker where nodes have them.",
         )
     launcher = context.spec.spec.launcher
-    if workers == 1 and not (launcher and launcher.runs_ranks):  # needs two, reported elsewhere
+    is_parallel = max(gpus, slots) > 1 and image is not None and image.framework not in MPI_FRAMEWORKS
+    runs_ranks = launcher and launcher.runs_ranks  # needs two workers, reported elsewhere
+    if workers == 1 and not is_parallel and not runs_ranks:
         context.report(
             WORKERS_ONE, where, "one worker: nothing is distributed", "Raise workers, or ignore this."
         )

@@ -45,7 +45,7 @@ def check_requested_amounts_are_plausible(
     placement: ChosenPlacement | None,
 ) -> None:
     """Check counts against the cluster's limits, and a worker's ranks, CPU and memory against its GPUs."""
-    check_counts_against_cluster_limits(context, workers, shape.gpus)
+    check_counts_against_cluster_limits(context, workers, shape.gpus, slots, image)
     _check_cores_for_bound_ranks(context, shape, slots)
     if shape.gpus:
         _check_ranks_against_requested_gpus(context, shape, workers, slots, image)

@@ -178,8 +178,8 @@ WORKERS_ONE = Rule(
     NOTE,
     "One worker is not distributed training.",
     why=(
-        "A run with one worker pays for a launcher and a queue and gains nothing from MPI. It is "
-        "fine for a first try."
+        "With MPI, a run with one worker pays for a launcher that connects it to nothing; with another framework, "
+        "one worker without several ranks or GPUs trains as a single process does. It is fine for a first try."
     ),
     fix="Raise workers, or ignore this.",
     waivable=True,

@@ -203,3 +203,21 @@ def test_a_launcher_that_is_tiny_for_its_workers_is_reported(case: str, root: Pa
     outcome = gangplan("validate", "-C", workspaces.write(root, {"specs/nlp/filings.yaml": spec}))
     found = [one for one in outcome.findings if one.rule == "launcher-small"]
     assert [one.help for one in found] == [f"Remove launcher.{name}." for name in names], outcome.err
+
+
+@pytest.mark.parametrize(
+    ("image", "fields", "is_told"),
+    [
+        ("pytorch", "workers: 1", False),
+        ("pytorch", "workers: 1\ngpus: 1", True),
+        ("pytorch", "workers: 1\ngpus: 0\nslots: 4", False),
+        ("openmpi", "workers: 1", True),  # a launcher for ranks that need none
+        ("openmpi", "workers: 2", False),
+    ],
+)
+def test_one_worker_without_a_launcher_may_have_several_ranks(
+    image: str, fields: str, is_told: bool, root: Path
+) -> None:
+    workspaces.write(root, {"specs/nlp/filings.yaml": written(image, fields)})
+    found = gangplan("validate", "-C", root).findings
+    assert ("workers-one" in [one.rule for one in found]) is is_told
