@@ -50,7 +50,7 @@ from gangplan.plan.problems import (
 from gangplan.plan.scripts import check_exit_code_of_script, check_shell_script, check_words_after_script
 from gangplan.plan.setting_problems import check_launch_variable_settings
 from gangplan.plan.started_by import check_outer_launch_program
-from gangplan.plan.starts import check_launcher_start
+from gangplan.plan.starts import check_launcher_start, needs_hosts
 from gangplan.plan.words import check_command_word_lengths, check_command_words
 from gangplan.records import dataclass
 from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_SCRIPT
@@ -139,7 +139,7 @@ def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher],
         return _wrap_command_for_ranks(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]
     if job.image.framework == "plain":
         # What a worker starts on itself is up to the program; only launchers that use hosts are checked.
-        found = [one for one in found if one.start.launcher.kind in ("mpi", "horovod", "deepspeed")]
+        found = [one for one in found if needs_hosts(one, job.workers)]
     return (_extend_user_launchers(job, found) if found else _wrap_command_for_ranks(job)), found, []
 
 

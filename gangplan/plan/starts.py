@@ -37,6 +37,16 @@ from gangplan.rules.specs import COMMAND_NESTED
 _QUEUES = {"sbatch": ("Slurm", "slurm"), "qsub": ("PBS", "pbs"), "bsub": ("LSF", "")}
 
 
+def needs_hosts(found: FoundLauncher, workers: int) -> bool:
+    """Return whether a launcher starts processes on other hosts than its own.
+
+    DeepSpeed starts them without SSH if it has one host or --no_ssh (0.19.8, launcher/runner.py, multi_node_exec).
+    """
+    kind = found.start.launcher.kind
+    is_local = workers == 1 or any(use.option.name == "no_ssh" for use in found.reading.of("rendezvous"))
+    return kind in ("mpi", "horovod") or (kind == "deepspeed" and not is_local)
+
+
 def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield the problems of a launcher apart from those of its options."""
     wrong = list(_find_image_launcher_problem(kept))
@@ -105,6 +115,12 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
     hint = "Write only the program; gangplan starts it on every rank."
     if start.name in TORCH_STARTERS:
         hint = f"Write framework: plain, with which each worker starts {start.name} once; NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT are set."
+    elif job.image.framework in ONE_RANK_FRAMEWORKS:
+        hint = "Write only the program; gangplan starts it once on every worker."
+    if (
+        job.image.framework == "plain" and job.gpus != 1
+    ):  # without the launcher, one process would have them all
+        hint, edit = "Use an image whose framework starts ranks, such as torch, deepspeed or mpi.", None
     yield WordProblem(COMMAND_LAUNCHER, at, message, hint, edit)
 
 

@@ -77,6 +77,8 @@ def test_tf_config_names_the_index_of_each_worker(tmp_path: Path) -> None:
         ("plain", "[accelerate, launch, train.py]", "", ""),
         ("plain", "[bash, -c, 'exec solver --rank $NODE_RANK']", "", ""),
         ("plain", "[mpirun, -np, 8, solver]", "", "command-launcher"),
+        ("plain", "[bash, -c, 'deepspeed --no_ssh --node_rank $NODE_RANK train.py']", "", ""),
+        ("plain", "[deepspeed, --num_gpus, 2, train.py]", "", "command-launcher"),
         ("jax", "[torchrun, train.py]", "", "command-launcher"),
         ("jax", "[mpirun, train]", "", "command-launcher"),
         ("jax", "[python, train.py]", "slots: 1\n", ""),
@@ -127,6 +129,38 @@ def test_commands_and_fields_that_do_not_fit_a_framework_are_refused(
     outcome = gangplan("validate", "-C", str(workspace(tmp_path, framework, command, more)))
     found = {one.rule for one in outcome.findings if one.severity == "error"}
     assert found == ({rule} if rule else set()), outcome.err
+
+
+def test_deepspeed_on_one_worker_is_the_programs_own_affair(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "plain", "deepspeed --num_gpus 2 train.py")
+    one = (root / SPEC).read_text().replace("workers: 4", "workers: 1")
+    assert gangplan("validate", "-C", str(write(root, {SPEC: one}))).findings == []
+
+
+@pytest.mark.parametrize(
+    ("framework", "gpus", "help"),
+    [
+        (
+            "jax",
+            2,
+            "Write only the program; gangplan starts it once on every worker. Write command: [./train].",
+        ),
+        (
+            "plain",
+            1,
+            "Write only the program; gangplan starts it once on every worker. Write command: [./train].",
+        ),
+        ("plain", 2, "Use an image whose framework starts ranks, such as torch, deepspeed or mpi."),
+    ],
+)
+def test_a_launcher_is_only_removed_where_one_process_takes_its_place(
+    framework: str, gpus: int, help: str, tmp_path: Path
+) -> None:
+    """A plain program would otherwise start once, and leave all GPUs but one of the worker idle."""
+    root = workspace(tmp_path, framework, "mpirun ./train")
+    text = (root / SPEC).read_text().replace("gpus: 2", f"gpus: {gpus}")
+    found = gangplan("validate", "-C", str(write(root, {SPEC: text}))).findings
+    assert [one.help for one in found if one.rule == "command-launcher"] == [help]
 
 
 def test_a_variable_of_the_spec_overrides_that_of_the_framework(tmp_path: Path) -> None:
