@@ -40,6 +40,7 @@ VARIABLE_REFERENCE = re.compile(
     r"\$(?:([A-Z_][A-Z0-9_]*)(?![A-Za-z0-9_])|\{([A-Z_][A-Z0-9_]*)[}:]|\(([^)]*)\))|(?<![^=:/,])`[^`\s][^`]*`"
 )
 _BACKTICKS = re.compile(r"`([^`]*)`")
+_SUBSTITUTION = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`")
 # Names in braces that mean a number of the run, each with the one that gangplan fills in.
 _NEAR = {
     **dict.fromkeys(("rank", "np", "nproc", "world_size", "num_proc", "num_processes", "size"), "{ranks}"),
@@ -249,10 +250,17 @@ def split_command_word(word: str) -> list[str]:
         return []
     try:
         # YAML reads entries whose dashes are deeper than the first as one text: `python - train.py`.
-        split = shlex.split(word.replace(" - ", " ") if re.match(r"\S+ - \S", word) else word)
+        split = shlex.split(
+            _SUBSTITUTION.sub(_hide_blanks, word.replace(" - ", " ") if re.match(r"\S+ - \S", word) else word)
+        )
     except ValueError:
         return []
-    return split if len(split) > 1 else []
+    return [part.replace("\0", " ") for part in split] if len(split) > 1 else []
+
+
+def _hide_blanks(substitution: re.Match[str]) -> str:
+    """Return a substitution without blanks: a shell puts its result in its place, and splits only that."""
+    return re.sub(r"\s", "\0", substitution[0])
 
 
 def _shorten_word(word: str) -> str:
@@ -299,9 +307,11 @@ def _find_unexpanded_command_variable(
         what = f"{what[:-1]}}}"
     if not what:
         return
+    programs = set(_list_program_indexes(job))
     words = tuple(
-        one.replace("~", "$HOME", 1) if number == index and what == "~" else _BACKTICKS.sub(r"$(\1)", one)
+        part.replace("~", "$HOME", 1) if number == index and what == "~" else _BACKTICKS.sub(r"$(\1)", part)
         for number, one in enumerate(job.command)
+        for part in (number in programs and split_command_word(one)) or [one]
     )
     message = f"'{_shorten_word(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.plan.problems import format_flow_list
 from gangplan.plan.words import LONGEST_COMMAND, LONGEST_WORD
 from tests.plan.asking import job_of, problems
 
@@ -68,6 +69,24 @@ def test_a_variable_in_the_form_of_kubernetes_becomes_one_of_the_shell(
     """A shell takes $(RANK) for a command of that name."""
     helps = [one.help for one in problems(root, "openmpi", words) if one.rule == "command-variable"]
     assert script in helps[0].replace("''", "'")
+
+
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        (["mpirun", "$(which app)", "x.yml"], 'mpirun "$(which app)" x.yml'),
+        (["mpirun", "`which app`", "x.yml"], 'mpirun "$(which app)" x.yml'),
+        (["$(which app)", "x.yml"], '"$(which app)" x.yml'),
+        (["$(which app) x.yml"], '"$(which app)" x.yml'),
+        (["mpirun", "$(python -c 'print(a)')"], "mpirun \"$(python -c 'print(a)')\""),
+    ],
+)
+def test_a_substitution_is_not_split_at_its_blanks(words: list[str], script: str, root: Path) -> None:
+    found = problems(root, "openmpi", words)
+    help = next(one.help for one in found if one.rule == "command-variable")
+    assert help == f"Write command: {format_flow_list(['bash', '-c', script])}."
+    assert ("command-one-word" in [one.rule for one in found]) is words[0].endswith("yml")
+    assert not problems(root, "openmpi", ["bash", "-c", script])
 
 
 def test_a_shell_that_is_needed_anyway_reads_variables_in_its_own_form(root: Path) -> None:
