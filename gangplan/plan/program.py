@@ -10,6 +10,8 @@ from gangplan.plan.launchers import (
     program_name_of,
     read_launcher_words,
 )
+from gangplan.plan.launchers.foreign import MEANINGFUL_OPTIONS
+from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN
 from gangplan.plan.launchers.training import TORCHRUN
 
 
@@ -29,6 +31,25 @@ def extract_launched_program(found: FoundLauncher) -> tuple[str, ...]:
     if any(reading.of("module")):
         return ("python", "-m", *words)
     return words if any(reading.of("no-python")) or not words[0].endswith(".py") else ("python", *words)
+
+
+def find_meaningful_option(found: FoundLauncher) -> str:
+    """Return the first word of a foreign launcher without which its program is another job, or an empty text.
+
+    A colon behind the program begins another one.
+    """
+    name, begin, words = found.start.name, found.start.at + 1, found.reading.words
+    if name not in MEANINGFUL_OPTIONS:
+        return ""
+    end = len(words) - len(_find_likely_program_of_foreign_launcher(found))
+    for word in words[begin:end]:
+        option = word[2:].partition("=")[0] if word.startswith("--") else word[1:2]
+        is_usual = word.partition("=")[2] in ("ALL", "all")
+        if word.startswith("-") and option in MEANINGFUL_OPTIONS[name] and not is_usual:
+            return word
+        if ASSIGNMENT_PATTERN.fullmatch(word) and name == "mpirun_rsh":
+            return word
+    return ":" if ":" in words[end:] else ""
 
 
 def _find_likely_program_of_foreign_launcher(found: FoundLauncher) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS, PADDLE_MODES, PADDLE_
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
-from gangplan.plan.launchers.foreign import TORCH_STARTERS
+from gangplan.plan.launchers.foreign import OPENFOAM_STARTERS, TORCH_STARTERS
 from gangplan.plan.lost import check_lost_environment
 from gangplan.plan.problems import WordEdit, WordProblem
-from gangplan.plan.program import extract_launched_program
+from gangplan.plan.program import extract_launched_program, find_meaningful_option
 from gangplan.plan.reach import explain_broken_mpi_launch, explain_variable_of_scheduler, ssh_component_of
 from gangplan.plan.rendezvous import (
     check_accelerate_launch,
@@ -112,16 +112,30 @@ def _find_image_launcher_problem(kept: LauncherCall) -> Iterator[WordProblem]:
         yield _build_submitted_batch_script_problem(kept, edit)
         return
     message = _explain_launcher_of_other_framework(kept)
-    hint = "Write only the program; gangplan starts it on every rank."
-    if start.name in TORCH_STARTERS:
-        hint = f"Write framework: plain, with which each worker starts {start.name} once; NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT are set."
-    elif job.image.framework in ONE_RANK_FRAMEWORKS:
-        hint = "Write only the program; gangplan starts it once on every worker."
-    if (
-        job.image.framework == "plain" and job.gpus != 1
-    ):  # without the launcher, one process would have them all
-        hint, edit = "Use an image whose framework starts ranks, such as torch, deepspeed or mpi.", None
-    yield WordProblem(COMMAND_LAUNCHER, at, message, hint, edit)
+    lost = find_meaningful_option(kept.found)
+    hint = _suggest_start(kept, by_mpi, lost)
+    is_alone = job.image.framework == "plain" and job.gpus != 1  # one process would have all GPUs
+    yield WordProblem(COMMAND_LAUNCHER, at, message, hint, None if lost or is_alone else edit)
+
+
+def _suggest_start(kept: LauncherCall, by_mpi: bool, lost: str) -> str:
+    """Return what to write in place of a launcher; `lost` is its option that a field has to say."""
+    name, job = kept.found.start.name, kept.job
+    if name in OPENFOAM_STARTERS and by_mpi:
+        return f"Write mpirun -np {job.ranks}, the program and its option -parallel."
+    if name in TORCH_STARTERS:
+        return f"Write framework: plain, with which each worker starts {name} once; NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT are set."
+    if job.image.framework == "plain" and job.gpus != 1:
+        return "Use an image whose framework starts ranks, such as torch, deepspeed or mpi."
+    if lost in (":", "--multi-prog"):
+        return (
+            "gangplan starts one program on every rank; for several, write an mpirun with ':' between them."
+        )
+    rank = "once on every worker" if job.image.framework in ONE_RANK_FRAMEWORKS else "on every rank"
+    help = f"Write only the program; gangplan starts it {rank}."
+    if lost:
+        help += f" What {lost.partition('=')[0]} sets belongs in fields of the spec, such as env, workdir or image."
+    return help
 
 
 def _explain_launcher_of_other_framework(kept: LauncherCall) -> str:
@@ -133,6 +147,8 @@ def _explain_launcher_of_other_framework(kept: LauncherCall) -> str:
         return f"{has} starts the command once on every worker, and {start.name} would start ranks of its own there"
     if start.name in TORCH_STARTERS and framework == "torch":
         return f"{start.name} starts the ranks of torch itself, so each of the {job.ranks} ranks would start them all again"
+    if start.name in OPENFOAM_STARTERS:
+        return f"{start.name} calls mpirun itself, without the ranks and the hosts of the run"
     if kind == "foreign":
         return f"{start.name} starts ranks through a scheduler or hosts of its own, which a run does not have"
     by = {"torch": "torchrun", "paddle": "Paddle's launcher"}.get(framework, "MPI")

@@ -46,7 +46,10 @@ _OTHER_MPI = (
     "poe",
     "mpiexec.lsf",
     *("mpirun.lsf", "mpirun.slurm", "charmrun", "upcxx-run", "upcrun", "prun", "prte"),
+    *("likwid-mpirun", "pbsdsh", "foamJob", "runParallel"),
 )
+# Those of OpenFOAM (bin/foamJob, bin/tools/RunFunctions), which call mpirun for a program with the option -parallel.
+OPENFOAM_STARTERS = frozenset({"foamJob", "runParallel"})
 # Launchers of frameworks that start processes by themselves.
 _OTHER_TRAINING = (
     "composer",
@@ -62,6 +65,26 @@ _OTHER_TRAINING = (
 )
 
 
+# Options that decide what the ranks get and how they start, by the launcher's name; without them, the program alone
+# is another job. The others count, place, bind, or name outputs.
+_SLURM_MEANING = frozenset(
+    {
+        *("D", "chdir", "export", "export-file", "i", "input", "multi-prog", "bcast"),
+        *("task-prolog", "task-epilog", "container", "container-image", "container-mounts"),
+        *("container-name", "container-workdir", "container-mount-home"),
+    }
+)
+MEANINGFUL_OPTIONS = {
+    **dict.fromkeys(("srun", "salloc"), _SLURM_MEANING),
+    "aprun": frozenset({"e", "environment-override"}),
+    "jsrun": frozenset({"E", "env", "h", "chdir"}),
+    "lrun": frozenset({"E", "env"}),
+    "flux": frozenset({"env", "env-remove", "env-file", "cwd", "input"}),
+    "mpirun_rsh": frozenset(),
+    "prun": frozenset({"x", "wdir", "wd"}),
+}
+
+
 def _build_foreign_launcher(name: str, table: dict[str, LauncherOption]) -> LauncherProgram:
     return LauncherProgram(name, "foreign", "argparse", "", table, joined=frozenset("nNcgpra"))
 
@@ -72,8 +95,23 @@ OTHER_LAUNCHERS = {
 }
 # Launchers whose words name no program that could be started alone: they read a configuration or a platform.
 OPAQUE_LAUNCHERS = frozenset(
-    {"ray", "torchx", "axolotl", "fabric", "lightning", "modal", "sky", "prte", "tune", "trl", "oumi"}
-) | {"llamafactory-cli", "lmf"}
+    # poe's own options stand behind the program; a program of likwid-mpirun is also measured
+    {
+        *(
+            "axolotl",
+            "fabric",
+            "lightning",
+            "likwid-mpirun",
+            "llamafactory-cli",
+            "lmf",
+            "modal",
+            "oumi",
+            "poe",
+        ),
+        *("prte", "ray", "sky", "torchx", "trl", "tune"),
+        *OPENFOAM_STARTERS,
+    }
+)
 # Launchers that start torch's ranks, with torchrun or by themselves.
 TORCH_STARTERS = frozenset(
     {"fabric", "lightning", "tune", "trl", "llamafactory-cli", "lmf", "oumi", "axolotl"}
