@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.frameworks import PADDLE_LOGS
 from gangplan.model.job import ElasticLimits, Job
+from gangplan.plan.counts import explain_smaller_launch
 from gangplan.plan.downloads import check_command_downloads, check_packages_reach_ranks, check_system_packages
 from gangplan.plan.env_problems import (
     check_env_values,
@@ -265,7 +266,7 @@ def _list_launcher_word_problems(job: Job, launch: FoundLauncher) -> list[WordPr
 def _find_launcher_problems(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]:
     """Yield the problems of the launchers; those that an edit corrects propose the whole command."""
     for launch in found:
-        wrong = _list_launcher_word_problems(job, launch)
+        wrong = explain_smaller_launch(job, launch, found, _list_launcher_word_problems(job, launch))
         right = _format_corrected_launch_command(job, launch, wrong)
         for one in wrong:
             index = one.at if launch.script is None else launch.script.at

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from gangplan.model.job import Job
 from gangplan.plan.launch import LauncherCall, drop_option, replace_launcher_option_value
-from gangplan.plan.launchers import ParsedOption
+from gangplan.plan.launchers import FoundLauncher, ParsedOption
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.reach import MAPPING_PARAMETERS
 from gangplan.rules.commands import COMMAND_UNREADABLE
@@ -58,6 +60,37 @@ def check_launcher_counts(kept: LauncherCall) -> Iterator[WordProblem]:
             yield WordProblem(RANKS_MISMATCH, use.value_at, message, "Remove it.", drop_option(use))
     for use in reading.of("workers"):
         yield from _check_launcher_count_option(kept, use, job.workers)
+
+
+def explain_smaller_launch(
+    job: Job, launch: FoundLauncher, found: Sequence[FoundLauncher], wrong: list[WordProblem]
+) -> list[WordProblem]:
+    """Return the problems of a launch; no command is proposed for one with fewer ranks than another one has.
+
+    Such a program prepares files, and several copies of it would write the same ones.
+    """
+    number = min(_list_counts(job, launch), default=job.ranks)
+    if number >= job.ranks or all(
+        max(_list_counts(job, one), default=job.ranks) < job.ranks for one in found
+    ):
+        return wrong
+    name = launch.start.name
+    help = (
+        f"Write -np {job.ranks} if the program can use all ranks; if it cannot, run it as a job of its own."
+    )
+    if number == 1:
+        help = f"Start the program without {name}: it then runs once, on the launcher."
+    return [
+        replace(one, hint=help, edit=None) if one.rule == RANKS_MISMATCH and one.edit else one
+        for one in wrong
+    ]
+
+
+def _list_counts(job: Job, launch: FoundLauncher) -> list[int]:
+    """Return the numbers of ranks that a launcher's options say."""
+    kept = LauncherCall(job, launch)
+    numbers = [kept.number(use) or "" for use in launch.reading.of("count")]
+    return [int(one) for one in numbers if one.isdecimal()]
 
 
 def _check_launcher_count_option(

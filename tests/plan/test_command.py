@@ -175,3 +175,30 @@ def test_wrong_rank_counts_are_reported_at_their_word(
     result = planned(root, image, command)
     found = [str(one.where) for one in result.findings if one.rule == "ranks-mismatch"]
     assert found == [f"specs/nlp/filings.yaml:4:{column}"]
+
+
+@pytest.mark.parametrize(
+    ("script", "help"),
+    [
+        (
+            "mpirun -np 1 ./prep && mpirun -np 8 ./a",
+            "Start the program without mpirun: it then runs once, on the launcher.",
+        ),
+        (
+            "mpirun -np 4 ./prep && mpirun -np {ranks} ./a",
+            "Write -np 8 if the program can use all ranks; if it cannot, run it as a job of its own.",
+        ),
+        (
+            "mpirun -np 1 ./prep && mpirun ./a",
+            "Start the program without mpirun: it then runs once, on the launcher.",
+        ),
+        ("mpirun -np 4 ./a", "[bash, -c, 'mpirun -np 8 ./a']."),
+    ],
+)
+def test_no_command_with_more_ranks_is_proposed_for_the_smaller_of_two_launches(
+    script: str, help: str, root: Path
+) -> None:
+    (found,) = [one for one in planned(root, "openmpi", f"[bash, -c, '{script}']").findings if one.is_error]
+    assert found.rule == "ranks-mismatch"
+    assert found.help.endswith(help)
+    assert ("Write command" in found.help) is ("[" in help)
