@@ -126,6 +126,9 @@ def _find_agent_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[Word
         for one in kept.found.reading.of("workers", "per-host"):
             message = f"deepspeed refuses {one.spelled} with {use.spelled} {use.value}"
             yield WordProblem(COMMAND_OPTION, one.at, message, "Remove it.", drop_option(one))
+        for one in kept.found.reading.uses:
+            if one.option.name == "launcher_args":
+                yield from _find_mpi_args_problems(kept, one)
 
 
 def _find_repeated_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
@@ -221,7 +224,7 @@ def _find_launcher_option_problems(kept: LauncherCall, use: ParsedOption) -> Ite
     elif use.option.name in _OLD_BINDING and kept.found.start.launcher.style == "openmpi":
         yield _build_old_mpi_binding_option_problem(kept, use)
     elif role == "extra":
-        yield from _find_horovodrun_mpi_args_problems(kept, use)
+        yield from _find_mpi_args_problems(kept, use)
     elif role == "file":
         message = (
             f"{use.spelled} {use.value} hides options that gangplan must know to prove that the run starts"
@@ -272,9 +275,9 @@ def _build_old_mpi_binding_option_problem(kept: LauncherCall, use: ParsedOption)
     )
 
 
-def _find_horovodrun_mpi_args_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
-    """Yield problems of options that horovodrun passes to mpirun in one word: hosts and reserved names break
-    the launch there too."""
+def _find_mpi_args_problems(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:
+    """Yield problems of options that horovodrun or deepspeed passes to mpirun in one word: hosts and reserved
+    names break the launch there too."""
     family = mpi_family_of(kept.job)
     try:
         words = ("mpirun", *shlex.split(use.value), "")

@@ -57,7 +57,7 @@ _STARTERS = (
     _Starter(
         re.compile(r"verl\.trainer\.(?:main_\w+|sft_trainer_ray)\b|openrlhf\.cli\.train_\w+_ray\b"),
         "Write framework: plain. With several workers, start it in a script, after `ray start --head` where"
-        " $NODE_RANK is 0; the others run `ray start --block --address=$MASTER_ADDR:6379`.",
+        " $NODE_RANK is 0; the others run `ray start --block --address=$MASTER_ADDR:6379 || true`, which ends with the first.",
     ),
     _Starter(
         re.compile(r"(?:swift (?:pt|sft|rlhf|dpo|orpo|simpo|infer)|megatron (?:pt|sft|rlhf|export))\b"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
-from gangplan.rules.commands import COMMAND_LAUNCHER, COMMAND_OPTION, COMMAND_RESERVED
+from gangplan.rules.commands import COMMAND_HOSTS, COMMAND_LAUNCHER, COMMAND_OPTION, COMMAND_RESERVED
 from gangplan.rules.model import Rule
 from tests.plan.asking import problems
 from tests.workspaces import stock
@@ -36,12 +37,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("mpich", "--launcher mpich", []),
         ("mpich", "--launcher impi", []),
         ("mpich", "--launcher impi --num_nodes 4", [COMMAND_OPTION]),
+        ("deepspeed", "--launcher openmpi --launcher_args '--hostfile /job/hosts'", [COMMAND_HOSTS]),
+        ("deepspeed", "--launcher openmpi --launcher_args=--report-bindings", []),
+        ("deepspeed", "--launcher pdsh --launcher_args '--hostfile /job/hosts'", []),
     ],
 )
 def test_deepspeed_calls_the_mpirun_of_the_image(
     image: str, options: str, rules: list[Rule], root: Path
 ) -> None:
-    found = problems(root, image, ["deepspeed", *options.split(), "train.py"])
+    found = problems(root, image, ["deepspeed", *shlex.split(options), "train.py"])
     assert [one.rule for one in found] == rules
 
 
