@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS, PADDLE_MODES, PADDLE_VARIABLES
+from gangplan.plan.accelerate_config import check_accelerate_config_file
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
@@ -65,6 +66,7 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     if kept.found.start.launcher.kind == "accelerate":
         yield from check_accelerate_launch(kept)
         yield from check_meeting_port(kept)
+        yield from check_accelerate_config_file(kept)
     yield from check_unset_launcher_option_values(kept)
     yield from check_unknown_launcher_options(kept)
     yield from check_lost_environment(kept)
