@@ -53,17 +53,10 @@ def generate_cohorts(site: Site) -> list[Body]:
     Kueue would accept implicit cohorts, but a name without an object cannot be checked.
     """
     site = resolve_counted_site_quotas(site)
-    of_sweeps = {queue.cohort_of_sweeps for queue in site.queues}
     return [
         body
         for cohort in site.cohorts
-        for body in _render_kueue_objects(
-            site,
-            "platform/cohort.yaml.j2",
-            "Cohort",
-            is_confirmed=cohort.name not in of_sweeps,
-            cohort=cohort,
-        )
+        for body in _render_kueue_objects(site, "platform/cohort.yaml.j2", "Cohort", cohort=cohort)
     ]
 
 
@@ -108,22 +101,12 @@ def generate_cluster_queues(site: Site) -> list[Body]:
     return [
         body
         for queue in (*site.queues, *site.sweeps)
-        for body in _render_kueue_objects(
-            site,
-            "platform/clusterqueue.yaml.j2",
-            "ClusterQueue",
-            is_confirmed=queue not in site.sweeps,
-            queue=queue,
-        )
+        for body in _render_kueue_objects(site, "platform/clusterqueue.yaml.j2", "ClusterQueue", queue=queue)
     ]
 
 
-def _render_kueue_objects(
-    site: Site, template: str, kind: str, is_confirmed: bool = True, **values: Any
-) -> list[Body]:
-    # Removing one of these objects from Git stops the runs that use it, so a person has to confirm: until then, Argo
-    # CD applies nothing else of the platform. A sweep's runs are over when its queue leaves Git.
-    confirmed = syncing.build_confirmed_annotations() if is_confirmed else {}
-    annotations = (*confirmed.items(), *generate_platform_annotations(site, kind))
+def _render_kueue_objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
+    # Removing one of these objects from Git stops the runs that use it, so a person has to confirm.
+    annotations = (*syncing.build_confirmed_annotations().items(), *generate_platform_annotations(site, kind))
     shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
     return render_to_objects(template, {**shared, **values})

@@ -113,11 +113,6 @@ class SiteQueue:
     admission_mode: str = ""
     covered: tuple[str, ...] = ()  # if they differ from the site's
 
-    @property
-    def cohort_of_sweeps(self) -> str:
-        """The cohort of a team's queue and those of its sweeps, if it has some."""
-        return f"{self.name}.team"
-
 
 @dataclass(frozen=True, slots=True)
 class Provisioning:

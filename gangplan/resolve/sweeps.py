@@ -37,6 +37,11 @@ def queue_name(queue: SiteQueue, sweep: SweepFile) -> str:
     return f"{queue.name}.{sweep.queue}"
 
 
+def cohort_name(queue: SiteQueue) -> str:
+    """Return the name of the cohort of a team that has sweeps."""
+    return f"{queue.name}.team"
+
+
 def resolve_site_with_sweeps(site: Site, workspace: Workspace, cluster: str) -> Site:
     """Return the site with the queues of sweeps, and with a cohort for each team that has some."""
     if not site.queues:
@@ -51,7 +56,7 @@ def resolve_site_with_sweeps(site: Site, workspace: Workspace, cluster: str) -> 
         if not own:
             queues.append(queue)
             continue
-        cohort = queue.cohort_of_sweeps
+        cohort = cohort_name(queue)
         queues.append(replace(queue, cohort=cohort, quotas=tuple(map(_remove_lending_limits, queue.quotas))))
         cohorts.append(_resolve_team_cohort(queue))
         sweeps += [_resolve_sweep_queue(site, queue, sweep, pods) for sweep, pods in own]
@@ -179,7 +184,7 @@ def _resolve_sweep_queue(
         queue.team,
         queue.namespace,
         sweep.queue,
-        queue.cohort_of_sweeps,
+        cohort_name(queue),
         DEFAULT_WEIGHT,
         tuple(quotas),
         queue.preempt,
@@ -200,7 +205,7 @@ def _resolve_team_cohort(queue: SiteQueue) -> SiteCohort:
     has_limits = any(
         one.borrow is not None or one.lend is not None for quota in quotas for one in quota.amounts
     )
-    return SiteCohort(queue.cohort_of_sweeps, queue.cohort, queue.weight, quotas if has_limits else ())
+    return SiteCohort(cohort_name(queue), queue.cohort, queue.weight, quotas if has_limits else ())
 
 
 def _remove_lending_limits(quota: FlavorQuota) -> FlavorQuota:

@@ -64,7 +64,7 @@ def _find_team_of_traced_cohort(place: ClusterObjectContext) -> str | None:
     if place.body["kind"] != "Cohort":
         return None
     name = place.body["metadata"]["name"]
-    return next((one.team for one in place.site.queues if one.cohort_of_sweeps == name), None)
+    return next((one.team for one in place.site.queues if f"{one.name}.team" == name), None)
 
 
 def _find_sweep_of_traced_queue(place: ClusterObjectContext) -> SweepFile | None:
