@@ -53,10 +53,13 @@ def generate_cohorts(site: Site) -> list[Body]:
     Kueue would accept implicit cohorts, but a name without an object cannot be checked.
     """
     site = resolve_counted_site_quotas(site)
+    made_for_sweeps = {queue.cohort for queue in site.sweeps}
     return [
         body
         for cohort in site.cohorts
-        for body in _render_kueue_objects(site, "platform/cohort.yaml.j2", "Cohort", cohort=cohort)
+        for body in _render_kueue_objects(
+            site, "platform/cohort.yaml.j2", "Cohort", cohort.name not in made_for_sweeps, cohort=cohort
+        )
     ]
 
 
@@ -101,12 +104,19 @@ def generate_cluster_queues(site: Site) -> list[Body]:
     return [
         body
         for queue in (*site.queues, *site.sweeps)
-        for body in _render_kueue_objects(site, "platform/clusterqueue.yaml.j2", "ClusterQueue", queue=queue)
+        for body in _render_kueue_objects(
+            site, "platform/clusterqueue.yaml.j2", "ClusterQueue", queue not in site.sweeps, queue=queue
+        )
     ]
 
 
-def _render_kueue_objects(site: Site, template: str, kind: str, **values: Any) -> list[Body]:
-    # Removing one of these objects from Git stops the runs that use it, so a person has to confirm.
-    annotations = (*syncing.build_confirmed_annotations().items(), *generate_platform_annotations(site, kind))
+def _render_kueue_objects(
+    site: Site, template: str, kind: str, is_confirmed: bool = True, **values: Any
+) -> list[Body]:
+    # Removing one of these objects from Git stops the runs that use it, so a person has to confirm. Until
+    # then, Argo CD applies nothing of the platform, so what leaves with a sweep whose runs are over does not
+    # ask (v3.5.1, gitops-engine, sync_context.go); Kueue keeps a queue until no run holds quota in it.
+    confirmed = syncing.build_confirmed_annotations() if is_confirmed else {}
+    annotations = (*confirmed.items(), *generate_platform_annotations(site, kind))
     shared = {"kueue_api": KUEUE_API, "annotations": annotations, "site": site}
     return render_to_objects(template, {**shared, **values})

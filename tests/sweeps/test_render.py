@@ -65,6 +65,18 @@ def test_the_queue_allows_the_pods_of_maxconcurrent_trials_and_no_quota(tmp_path
     assert cohorts["nlp.team"]["spec"]["parentName"] == "training"  # type: ignore[index]
 
 
+def test_what_leaves_with_a_sweep_is_removed_without_confirmation(tmp_path: Path) -> None:
+    """Argo CD applies nothing of the platform while it waits for a person."""
+    render(workspace(tmp_path))
+    asks = {
+        name
+        for kind in ("ClusterQueue", "Cohort")
+        for name, body in objects(tmp_path, kind).items()
+        if "Prune=confirm" in str(body["metadata"])
+    }
+    assert asks == {"nlp", "training"}
+
+
 def test_limits_of_the_team_move_to_its_cohort(tmp_path: Path) -> None:
     limits = "borrow: {a100: {gpus: 8}}, lend: {a100: {gpus: 4}}"
     team = f"nlp: {{queue: training, quota: {{a100: {{gpus: 16}}, cpu: {{cpu: 60}}}}, {limits}}}"
