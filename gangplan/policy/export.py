@@ -17,7 +17,12 @@ from gangplan.packs.read import PolicySource
 from gangplan.policy.checks import collect_policy_sources
 from gangplan.policy.choose import ChosenPolicy
 from gangplan.policy.guards import OPENSHIFT_CONTROLLERS, add_policy_guard_conditions
-from gangplan.policy.objects import POLICIES_NAMESPACE, POLICY_PREFIX, build_policies_namespace
+from gangplan.policy.objects import (
+    POLICIES_NAMESPACE,
+    POLICY_OBJECT_LABELS,
+    POLICY_PREFIX,
+    build_policies_namespace,
+)
 from gangplan.records import dataclass
 from gangplan.spec.cluster import Policies
 from gangplan.workspace import Workspace
@@ -110,6 +115,8 @@ def name_policy_object_in_cluster(
     own = {**syncing.build_wave_annotations(wave), "gangplan.dev/source": source.file}
     if "${" in str(body):
         own |= syncing.build_verbatim_annotations()
+    # `gitops sync` removes only what has this label.
+    metadata["labels"] = {**(metadata.get("labels") or {}), **POLICY_OBJECT_LABELS}
     metadata["annotations"] = dict(sorted({**(metadata.get("annotations") or {}), **own}.items()))
     return body
 

@@ -16,7 +16,7 @@ POLICIES_NAMESPACE = "gangplan-policies"
 POLICY_PREFIX = "gangplan-"
 NAMESPACE_TEAM_LABEL = "gangplan.dev/team"
 LEVEL_LABEL = "pod-security.kubernetes.io/enforce"
-LABELS = {"app.kubernetes.io/managed-by": "gangplan"}
+POLICY_OBJECT_LABELS = {"app.kubernetes.io/managed-by": "gangplan"}
 
 
 def build_policy_objects(chosen: Iterable[ChosenPolicy], file: str) -> list[PolicySource]:
@@ -54,7 +54,7 @@ def has_parameters(policy: Body) -> bool:
 
 def build_policies_namespace() -> Body:
     """Return the namespace of the parameter objects, in which nothing runs."""
-    labels = {**LABELS, "pod-security.kubernetes.io/enforce": "restricted"}
+    labels = {**POLICY_OBJECT_LABELS, "pod-security.kubernetes.io/enforce": "restricted"}
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -64,7 +64,11 @@ def build_policies_namespace() -> Body:
 
 def build_policy_parameters_object(one: ChosenPolicy) -> Body:
     """Return the ConfigMap of a policy's parameters."""
-    metadata = {"name": f"{POLICY_PREFIX}{one.name}", "namespace": POLICIES_NAMESPACE, "labels": dict(LABELS)}
+    metadata = {
+        "name": f"{POLICY_PREFIX}{one.name}",
+        "namespace": POLICIES_NAMESPACE,
+        "labels": dict(POLICY_OBJECT_LABELS),
+    }
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -106,7 +110,7 @@ def _build_policy_binding(one: ChosenPolicy, name: str, namespaces: list[Body], 
         "namespaceSelector": {"matchExpressions": namespaces},
         "objectSelector": {"matchExpressions": objects} if objects else {},
     }
-    metadata = {"name": name, "labels": dict(LABELS)}
+    metadata = {"name": name, "labels": dict(POLICY_OBJECT_LABELS)}
     return {
         "apiVersion": ADMISSION_API,
         "kind": BINDING_KIND,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangplan.errors import Exit
+from tests import plain
 from tests.workspaces import CLUSTER, Outcome, gangplan, tree, write
 
 
@@ -39,6 +40,17 @@ def test_links_and_pipes_are_written_through(site: Path, tmp_path: Path) -> None
     assert b"kind: ConfigMap" in os.read(reader, 1 << 16)
     os.close(reader)
     assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("labels", ["", ", labels: {a: b}"])
+def test_what_the_workspace_adds_has_the_label_that_sync_removes_by(labels: str, site: Path) -> None:
+    write(site, {"policies/x.yaml": SMALL.replace("default}", f"default{labels}}}")})
+    shown = gangplan("policy", "export", "-C", site, "--cluster", "lab").out
+    found = list(plain.load_all(shown))
+    assert "ConfigMap/a" in [f"{one['kind']}/{one['metadata']['name']}" for one in found]
+    assert [one["metadata"]["labels"].get("app.kubernetes.io/managed-by") for one in found] == [
+        "gangplan"
+    ] * len(found)
 
 
 SMALL = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata: {b: c}\n"
