@@ -41,7 +41,6 @@ from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.own_launcher import check_user_launcher_options
-from gangplan.plan.preparation import list_variables_exported_to_launcher
 from gangplan.plan.problems import (
     WordProblem,
     correct_launcher_words_in_command,
@@ -233,6 +232,8 @@ def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[t
     if reading.launcher.kind != "mpi":
         yield begins[0], tuple(_list_other_launcher_options(job, launch))
         return
+    from gangplan.plan.preparation import list_variables_exported_to_launcher  # few commands start mpirun
+
     if reading.launcher.style == "openmpi":
         begins += [end + 1 for _, end in reading.programs if end < len(reading.words)]
     names = list_open_mpi_forwarded_variables(job, list_variables_exported_to_launcher(job.command, launch))

@@ -11,7 +11,6 @@ from gangplan.plan.counts import check_launcher_counts
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall, drop_option, replace_launcher_option_value
 from gangplan.plan.launchers import MPI_LAUNCHERS, ParsedOption, read_launcher_words
-from gangplan.plan.layout_policies import check_layout_policies
 from gangplan.plan.names import HOSTFILE_PATH, HYDRA_HOSTFILE_PATH
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.reach import explain_broken_mpi_launch, is_default_mca_parameter, ssh_component_of
@@ -72,7 +71,10 @@ def check_user_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
             yield _build_number_as_program_problem(kept, begin)
     yield from _find_deepspeed_ssh_problem(kept)
     yield from check_launcher_counts(kept)
-    yield from check_layout_policies(kept)
+    if reading.uses:
+        from gangplan.plan.layout_policies import check_layout_policies  # few have options
+
+        yield from check_layout_policies(kept)
 
 
 def _build_glued_option_value_problem(kept: LauncherCall, use: ParsedOption) -> WordProblem:

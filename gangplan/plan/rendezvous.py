@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from gangplan.plan.environment import list_meeting_names
 from gangplan.plan.launch import LauncherCall, list_assigned_texts, replace_launcher_option_value
-from gangplan.plan.launchers.values import UNQUOTED_VARIABLE
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program
 from gangplan.rules.commands import COMMAND_OPTIONS_UNKNOWN, COMMAND_RENDEZVOUS, COMMAND_UNSET
@@ -142,8 +141,11 @@ def check_unset_launcher_option_values(kept: LauncherCall) -> Iterator[WordProbl
 def check_unknown_launcher_options(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield a variable in the place of a program, if its value may be options and is only known at run time."""
     script, reading = kept.found.script, kept.found.reading
-    for begin, end in reading.programs if script is not None else ():
-        assert script is not None
+    if script is None:
+        return
+    from gangplan.plan.launchers.values import UNQUOTED_VARIABLE  # few launchers are in a script
+
+    for begin, end in reading.programs:
         if begin >= len(script.words) or begin + 1 == end:
             continue
         word = script.words[begin]

@@ -15,12 +15,10 @@ from gangplan.model.quantity import Quantity
 from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
 from gangplan.plan.launchers.shell import read_shell_commands
-from gangplan.plan.launchers.values import DECLARING
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.problems import format_flow_list, is_pasteable
 from gangplan.plan.settings import VariableSetting, find_launch_variable_settings
 from gangplan.plan.traffic import POD_INTERFACE
-from gangplan.plan.transports import TRANSPORT_VARIABLES, check_fabric_is_used, check_transport
 from gangplan.rules.commands import COMMAND_RENDEZVOUS
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
 from gangplan.rules.workers import BINDING_SHARED
@@ -33,7 +31,10 @@ def check_launch_variable_settings(
 ) -> Iterator[Problem]:
     """Yield the problems of a job's settings, each at the field that sets it."""
     settings = tuple(find_launch_variable_settings(job, found))
-    yield from check_fabric_is_used(job, settings)
+    if settings:
+        from gangplan.plan.transports import check_fabric_is_used  # many runs set nothing themselves
+
+        yield from check_fabric_is_used(job, settings)
     wrong = [(setting, problem) for setting in settings for problem in check_setting(job, setting)]
     set_there = [setting for setting, _ in wrong if setting.path[0] == "command"]
     right = without(job.command, set_there) if set_there else ()
@@ -82,6 +83,8 @@ def _remove_assignment(text: str, begin: int, end: int) -> str:
 
     What a branch or another command depends on stays, as `:`.
     """
+    from gangplan.plan.launchers.values import DECLARING  # few settings are in scripts
+
     found = read_shell_commands(text)
     for index, one in enumerate(found):
         words = sorted((*one.sets, *one.words), key=lambda word: word.begin)
@@ -96,6 +99,12 @@ def _remove_assignment(text: str, begin: int, end: int) -> str:
             return f"{before}:{rest}"
         return before + rest.lstrip(" \t").removeprefix(one.after).lstrip()
     return text[:begin] + text[end:].removeprefix(" ")
+
+
+def _check_transport(job: Job, setting: VariableSetting) -> Problem | None:
+    from gangplan.plan.transports import check_transport  # few runs set one
+
+    return check_transport(job, setting)
 
 
 # Interfaces
@@ -315,7 +324,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
         _check_excluded_interfaces,
     ),
     (re.compile("UCX_NET_DEVICES"), _check_ucx_devices),
-    (TRANSPORT_VARIABLES, check_transport),
+    (re.compile("OMPI_MCA_(?:btl|mtl|pml)|I_MPI_FABRICS|FI_PROVIDER|UCX_TLS|NCCL_NET"), _check_transport),
     (re.compile(VISIBLE_GPUS_VARIABLE), _check_runtime_visible_gpus),
     (
         re.compile("CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL"),

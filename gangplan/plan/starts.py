@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS, PADDLE_MODES, PADDLE_VARIABLES
-from gangplan.plan.accelerate_config import check_accelerate_config_file
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.launchers.foreign import OPENFOAM_STARTERS, TORCH_STARTERS
-from gangplan.plan.lost import check_lost_environment
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program, find_meaningful_option
 from gangplan.plan.reach import explain_broken_mpi_launch, explain_variable_of_scheduler, ssh_component_of
@@ -23,7 +21,6 @@ from gangplan.plan.rendezvous import (
 )
 from gangplan.plan.reserved import explain_taken_variable, is_launcher_variable
 from gangplan.plan.started_by import check_programs_starting_launcher
-from gangplan.plan.started_program import check_program_started_by_python
 from gangplan.plan.words import split_command_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,
@@ -59,17 +56,25 @@ def check_launcher_start(kept: LauncherCall) -> Iterator[WordProblem]:
     yield from _find_nested_launch_problem(kept)
     yield from _find_launcher_prefix_problems(kept)
     yield from _find_unsplit_programs(kept)
-    yield from check_program_started_by_python(kept)
+    if kept.found.start.launcher.kind in ("torch", "deepspeed", "accelerate"):
+        from gangplan.plan.started_program import check_program_started_by_python  # few start one themselves
+
+        yield from check_program_started_by_python(kept)
     if kept.found.start.launcher.kind in ("torch", "deepspeed", "paddle"):
         yield from check_launcher_rendezvous_options(kept)
         yield from check_meeting_port(kept)
     if kept.found.start.launcher.kind == "accelerate":
         yield from check_accelerate_launch(kept)
         yield from check_meeting_port(kept)
+        from gangplan.plan.accelerate_config import check_accelerate_config_file  # few runs use it
+
         yield from check_accelerate_config_file(kept)
     yield from check_unset_launcher_option_values(kept)
     yield from check_unknown_launcher_options(kept)
-    yield from check_lost_environment(kept)
+    if kept.found.start.launcher.kind in ("mpi", "horovod", "deepspeed"):
+        from gangplan.plan.lost import check_lost_environment  # few commands start one
+
+        yield from check_lost_environment(kept)
 
 
 def _find_elastic_launch_problem(kept: LauncherCall) -> Iterator[WordProblem]:

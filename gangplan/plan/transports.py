@@ -15,7 +15,6 @@ from gangplan.model.job import Job
 from gangplan.plan.settings import VariableSetting
 from gangplan.rules.settings import RDMA_UNUSED, TRANSPORT_UNAVAILABLE
 
-TRANSPORT_VARIABLES = re.compile(r"OMPI_MCA_(?:btl|mtl|pml)|I_MPI_FABRICS|FI_PROVIDER|UCX_TLS|NCCL_NET")
 # What carries messages inside a host alone, and what needs devices of a fabric.
 _LOCAL_BTL = frozenset({"self", "sm", "vader", "smcuda"})
 _LOCAL_TLS = frozenset(

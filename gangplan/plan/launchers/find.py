@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gangplan.plan.launchers.later import can_start_nested_launcher, find_nested_launcher
 from gangplan.plan.launchers.prefixes import (
@@ -16,8 +17,10 @@ from gangplan.plan.launchers.prefixes import (
 from gangplan.plan.launchers.programs import LauncherStart, MpiGeneration, find_launcher_at, program_name_of
 from gangplan.plan.launchers.reading import LauncherReading, read_launcher_words
 from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, UnreadableError, read_shell_commands
-from gangplan.plan.launchers.values import ScriptValues
 from gangplan.records import dataclass
+
+if TYPE_CHECKING:
+    from gangplan.plan.launchers.values import ScriptValues
 
 SHELL_NAMES = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
 # Programs that take a script after this option.
@@ -162,6 +165,8 @@ def read_script_commands(words: Sequence[str]) -> tuple[int, list[SimpleCommand]
 def _find_launchers_in_shell_script(
     text: str, at: int, family: MpiGeneration | None, depth: int, given: Mapping[str, str]
 ) -> Iterator[FoundLauncher]:
+    from gangplan.plan.launchers.values import ScriptValues  # few commands are scripts
+
     sets: dict[str, str | None] = {}
     values = ScriptValues(given)
     found = read_shell_commands(text)
