@@ -211,11 +211,16 @@ def _find_first_command_word_problems(
             message = f"'{_shorten_word(word)}' is one word with spaces: the system would look for a file of that name"
             help = propose_sound_command_help(job, right, "Make each word a separate entry.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD)
-        elif runner and not any(map(is_python, words[:index])):
+        elif runner and not any(is_python(one) or _runs_by_uv(one, runner) for one in words[:index]):
             message = f"'{word}' is the name of a file, and the system looks for programs on PATH alone"
             right = (*words[:index], runner, *words[index:])
             help = propose_sound_command_help(job, right, f"Begin with {runner}.", is_sound)
             yield Problem(("command", index), message, help, COMMAND_ONE_WORD, level=Severity.WARNING)
+
+
+def _runs_by_uv(word: str, runner: str) -> bool:
+    """Return whether a word is uv, which starts a file of Python with Python (docs.astral.sh/uv, uv run)."""
+    return runner == "python" and program_name_of(word) == "uv"
 
 
 def _list_leading_assignments(words: tuple[str, ...]) -> dict[str, str]:

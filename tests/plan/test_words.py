@@ -13,9 +13,9 @@ from tests.plan.asking import job_of, problems
 RULES = {
     "command-one-word": (
         [["python train.py --lr 1"], ["env", "A=1", "python a.py"], ["mpirun", "-np", "8", "python a.py"],
-         ["./run.sh --fast"], ["python", "train.py", "--lr 1e-4"], ["python", "train.py --lr 1"], ["./a", "--lr=1", "--batch-size 32 --amp"]],
+         ["./run.sh --fast"], ["uv", "run", "train.sh"], ["python", "train.py", "--lr 1e-4"], ["python", "train.py --lr 1"], ["./a", "--lr=1", "--batch-size 32 --amp"]],
         [["./a", "-n 10"], ["./a", "--args", "--lr 1"], ["./a", "--text=a b"], ["python", "-c", "--lr 1"],
-         ["./a", "--"], ["./a", "--it's fine"], ["bash", "-c", "./a", "--lr 1"],
+         ["./a", "--"], ["./a", "--it's fine"], ["uv", "run", "--no-sync", "train.py"], ["bash", "-c", "./a", "--lr 1"],
          ["python", "my train.py"], ["python", "train.py 1"], ["/opt/my app/run"], ["bash", "-c", "python train.py"], ["python"]],
     ),
     "command-variable": (
