@@ -95,7 +95,7 @@ OTHER_LAUNCHERS = {
 }
 # Launchers whose words name no program that could be started alone: they read a configuration or a platform.
 OPAQUE_LAUNCHERS = frozenset(
-    # poe's own options stand behind the program; a program of likwid-mpirun is also measured
+    # poe's own options follow the program; a program of likwid-mpirun is also measured
     {
         *(
             "axolotl",
