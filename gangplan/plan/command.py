@@ -107,7 +107,7 @@ def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:
     """Return whether a command that a help proposes has no errors itself."""
     job = dataclasses.replace(job, command=command)
     _, found, script_problem = _resolve_final_command(job)
-    elsewhere = () if found else check_outer_launch_program(job)
+    elsewhere = () if found else (*check_outer_launch_program(job), *check_second_program(job))
     scripts = _check_scripts(job, found)
     parts = check_second_program(job) if job.uses_mpi and not found else ()
     wrong = [

@@ -35,7 +35,7 @@ def check_mpi_options(job: Job, found: list[FoundLauncher]) -> Iterator[Problem]
 
 def check_second_program(job: Job) -> Iterator[Problem]:
     """Yield a problem of a colon in the command, which gangplan's own mpirun would take for its own."""
-    if ":" not in job.command:
+    if not job.uses_mpi or ":" not in job.command:
         return
     message = f"after ':', mpirun starts another program, in addition to the {job.ranks} ranks of the first"
     words = _list_programs_with_counts(job)
