@@ -33,8 +33,15 @@ def _build_argocd_delivery_files(given: EngineInput) -> Mapping[str, str]:
 
     workspace, source = require_workspace_for_delivery(given), build_repository_source(given)
     options = ArgoOptions(given["retries"], tuple(given["notify"].items()), bool(given["plugin"]))
-    files = {}
+    files, places = {}, dict[str, str]()
     for name in list_synced_clusters(given, "argocd"):
+        there = given["destination"].get(name, name)
+        if other := places.get(there):
+            raise UserError(
+                f"clusters {other} and {name} have one destination, {there}: both name objects there alike",
+                "Give each another destination, or keep one of the two clusters.",
+            )
+        places[there] = name
         cluster = _build_argocd_cluster(workspace, name, given["destination"].get(name, ""))
         files[f"{name}.yaml"] = dump_all(
             build_argocd_objects(cluster, source, list_deliverable_cluster_parts(given, name), options)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gangplan.errors import Exit
 from tests.review.repository import Repository, begin
-from tests.workspaces import Shown, gangplan
+from tests.workspaces import CLUSTER, Shown, gangplan, write
 
-CLUSTER = "overlays/lab/cluster.yaml"
+FILE = "overlays/lab/cluster.yaml"
 SETTINGS = """\
 apiVersion: gangplan.dev/v1
 kind: Workspace
@@ -48,7 +49,7 @@ def moved(at: Repository) -> list[Shown]:
 def rename_team(at: Repository, namespace: str) -> None:
     """Call the team lang, and give it a namespace."""
     at.git("mv", "specs/nlp", "specs/lang")
-    change(at, CLUSTER, "  nlp: {", f"  lang: {{namespace: {namespace}, ")
+    change(at, FILE, "  nlp: {", f"  lang: {{namespace: {namespace}, ")
 
 
 def rename_cluster(at: Repository) -> None:
@@ -60,7 +61,7 @@ def rename_cluster(at: Repository) -> None:
 def test_a_renamed_team_in_its_namespace_moves_what_its_runs_share(delivered: Repository) -> None:
     rename_team(delivered, "nlp")
     (found,) = moved(delivered)
-    assert found.place.startswith(f"{CLUSTER}:")
+    assert found.place.startswith(f"{FILE}:")
     assert found.message.startswith("ConfigMap nlp/gangplan-launch-")
     assert " moves from Application lab-runs-nlp to lab-runs-lang: " in found.message
     assert "argocd app delete lab-runs-nlp --cascade=false, then " in found.help
@@ -78,6 +79,16 @@ def test_a_renamed_cluster_moves_all_of_its_objects(delivered: Repository) -> No
     assert found.place == "overlays/prod/cluster.yaml:1:1"
     assert "argocd app delete lab-platform lab-runs-nlp lab-tenants --cascade=false" in found.help
     assert f"kubectl annotate -R -f rendered/prod {ANNOTATE} " in found.help
+
+
+def test_two_clusters_of_one_destination_are_refused(delivered: Repository) -> None:
+    change(delivered, "gangplan.yaml", "argocd: {destination: {prod: lab}}", "argocd: {}")
+    write(delivered.root, {"overlays/two/cluster.yaml": CLUSTER})
+    delivered.render()
+    two = gangplan("gitops", "argocd", "-C", delivered.root)
+    same = gangplan("gitops", "argocd", "-C", delivered.root, "--destination", "two=lab")
+    assert (two.code, same.code) == (Exit.CLEAN, Exit.INPUT)
+    assert "clusters lab and two have one destination, lab" in same.err
 
 
 @pytest.mark.parametrize("settings", ["argocd: {}", "flux: {}"])
