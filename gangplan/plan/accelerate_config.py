@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from typing import Any
 
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.problems import WordEdit, WordProblem
@@ -22,7 +21,7 @@ def check_accelerate_config_file(kept: LauncherCall) -> Iterator[WordProblem]:
     use = next((one for one in reading.uses if one.option.name in ("config-file", "config_file")), None)
     if use is None or job.workers > 1:
         return
-    given = _read_config_file(kept, use.value)
+    given = _read_config_numbers(kept, use.value)
     wrong = [
         (name, expected)
         for role, name, expected in (
@@ -30,7 +29,7 @@ def check_accelerate_config_file(kept: LauncherCall) -> Iterator[WordProblem]:
             ("count", "num_processes", job.ranks),
         )
         if not any(one.option.role == role for one in reading.uses)
-        and given.get(name, expected) not in (expected, str(expected))
+        and given.get(name, str(expected)) != str(expected)
     ]
     if wrong:
         says = " and ".join(f"{name}: {given[name]}" for name, _ in wrong)
@@ -41,14 +40,13 @@ def check_accelerate_config_file(kept: LauncherCall) -> Iterator[WordProblem]:
         yield WordProblem(RANKS_MISMATCH, use.at, message, hint, WordEdit(use.at, use.at, words))
 
 
-def _read_config_file(kept: LauncherCall, name: str) -> dict[str, Any]:
-    """Return the content of a file that the spec mounts at this path; empty if it is none or unreadable."""
+def _read_config_numbers(kept: LauncherCall, name: str) -> dict[str, str]:
+    """Return the numbers in a file that the spec mounts at this path; none if it is unreadable or no such file."""
     path = posixpath.normpath(posixpath.join(kept.job.workdir, name))
     keys = {one.key for one in kept.job.mounts if one.file and one.path == path}
-    for one in kept.job.files:
-        if one.key in keys:
-            try:
-                return next(iter(load_objects(one.data)), {})
-            except ManifestError:
-                return {}
-    return {}
+    data = next((one.data for one in kept.job.files if one.key in keys), b"")
+    try:
+        body = next(iter(load_objects(data)), {})
+    except ManifestError:
+        return {}
+    return {key: str(body[key]) for key in ("num_machines", "num_processes") if key in body}

@@ -8,7 +8,7 @@ import pytest
 
 from tests import workspaces
 
-# The file | what stands before the option of the file | the help's options; empty: nothing is wrong
+# The file | the options before that of the file | the help's options; empty: nothing is wrong
 CASES = {
     "other numbers": ("num_machines: 4\nnum_processes: 32\n", "", "--num_machines 1 --num_processes 2"),
     "other machines": ("num_machines: 4\nnum_processes: 2\n", "", "--num_machines 1"),
