@@ -48,7 +48,7 @@ class LauncherCall:
 
 def list_assigned_texts(name: str, script: str) -> list[str]:
     """Return what a script assigns to a variable, as it is written."""
-    return re.findall(rf"(?<!\w){name}=([^\n;&]*)", script)
+    return re.findall(rf"(?<!\w){re.escape(name)}=([^\n;&]*)", script)
 
 
 def find_alias(name: str, script: str) -> str:

@@ -10,6 +10,7 @@ from gangplan.model.job import EnvVar, Job
 from gangplan.model.pods import CHECKPOINT_ENV, MODEL_ENV, SCRATCH_VARIABLE
 from gangplan.plan.launchers import UnreadableError, find_script_index
 from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, read_shell_commands
+from gangplan.plan.words import BATCH_VARIABLES
 from gangplan.rules.commands import COMMAND_NEEDS_FIELD, SCRIPT_VARIABLE_UNSET
 
 # The variables that a field sets, each with the field and how to write it.
@@ -47,8 +48,6 @@ def check_command_needs_no_field(words: tuple[str, ...], env: Iterable[EnvVar]) 
         yield Problem(("command", at), message, help, COMMAND_NEEDS_FIELD)
 
 
-# Variables of batch systems: Slurm, PBS, LSF, Grid Engine, Cobalt and Flux.
-_BATCH = r"(?:SLURM|SBATCH|PBS|LSB|SGE|COBALT|FLUX)_\w+"
 # What torchrun, Open MPI, and Hydra or MVAPICH give each rank; a script that starts one of them is none.
 _TORCH = r"(?:LOCAL_)?(?:RANK|WORLD_SIZE)|GROUP_RANK|NODE_RANK|NNODES|MASTER_(?:ADDR|PORT)"
 _OPEN_MPI = r"OMPI_COMM_WORLD_\w+"
@@ -72,7 +71,7 @@ def check_variables_of_other_systems(
     `known` are the variables of its container, `others` is the pattern of those that its pod has not.
     """
     at = find_script_index(words, 0)
-    absent = re.compile(f"{_BATCH}|{others}" if others else _BATCH)
+    absent = re.compile(f"{BATCH_VARIABLES}|{others}" if others else BATCH_VARIABLES)
     if at < 0 or not absent.search(words[at]):
         return
     for name, _, _ in find_unset_shell_variables(words[at], known, lambda name: not absent.fullmatch(name)):

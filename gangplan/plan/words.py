@@ -303,6 +303,10 @@ def _find_code_word_indexes(words: tuple[str, ...]) -> set[int]:
     return found
 
 
+# Variables of batch systems: Slurm, PBS, LSF, Grid Engine, Cobalt and Flux.
+BATCH_VARIABLES = r"(?:SLURM|SBATCH|PBS|LSB|SGE|COBALT|FLUX)_\w+"
+
+
 def _find_unexpanded_command_variable(
     job: Job, index: int, word: str, is_sound: SoundnessCheck | None
 ) -> Iterator[Problem]:
@@ -320,6 +324,8 @@ def _find_unexpanded_command_variable(
     )
     message = f"'{_shorten_word(word)}' stays as it is: no shell runs the command, so nothing expands {what}"
     otherwise = "Write the value itself; {ranks}, {workers} and {slots} are filled in."
+    if re.search(rf"\b{BATCH_VARIABLES}", what):
+        is_sound = None  # a shell would find it empty
     help = propose_sound_command_help(job, _wrap_words_in_shell(words), otherwise, is_sound)
     yield Problem(("command", index), message, help, COMMAND_VARIABLE)
 

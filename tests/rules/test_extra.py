@@ -37,7 +37,7 @@ def test_few_pages_have_no_example() -> None:
                 )
             ]
         )
-        <= 22
+        <= 23
     )
 
 
