@@ -26,7 +26,6 @@ from gangplan.spec.flow import format_flow_style
 
 # Programs that change the environment of the shell that starts them, with the words that make them do so.
 _ACTIVATING = {
-    **dict.fromkeys(("conda", "mamba", "micromamba"), ("activate",)),
     "module": ("load", "add", "swap", "switch"),
     "spack": ("load", "env"),
 }
@@ -58,17 +57,19 @@ def check_lost_environment(kept: LauncherCall) -> Iterator[WordProblem]:
 
 def _is_limit(command: SimpleCommand) -> bool:
     """Return whether a command sets a limit; without a value, ulimit prints one."""
-    return command.texts[0] == "ulimit" and command.texts[-1] != "ulimit" and command.texts[-1][0] != "-"
+    return command.texts[0] == "ulimit" and command.texts[-1] != "ulimit" and command.texts[-1][:1] != "-"
 
 
 def _is_load(command: SimpleCommand) -> bool:
     """Return whether a command sets variables whose names are only known when it runs.
 
-    A virtual environment of Python only matters for PATH, which Open MPI and deepspeed hand on.
+    An environment of Python or Conda mostly matters for PATH, which Open MPI and deepspeed hand on.
     """
     head, *rest = command.texts
+    if any(one.endswith(("bin/activate", "conda.sh")) or "conda shell" in one for one in rest):
+        return False
     if head in ("source", "."):
-        return bool(rest) and not (len(rest) == 1 and rest[0].endswith("bin/activate"))
+        return bool(rest)
     if head in ("eval", "export"):
         return bool(rest) and rest[0].startswith(("$(", "`"))
     return head == "ml" or rest[:1] in [[one] for one in _ACTIVATING.get(program_name_of(head), ())]

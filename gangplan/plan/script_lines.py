@@ -42,7 +42,8 @@ def _explain_joined_lines(one: SimpleCommand, script: str) -> tuple[str, str] | 
     if not words:
         return None
     name = program_name_of(words[0])
-    if words[0].startswith("-") and len(words[0]) > 1:
+    is_pattern = one.after in ("|", ")")  # of a case, such as `-h|--help)`
+    if words[0].startswith("-") and len(words[0]) > 1 and not is_pattern:
         return f"'{words[0]}' is an option, and begins a command of its own", _CONTINUED
     for word in one.words:
         if script[word.begin : word.begin + 2] in ("\\ ", "\\\t") and word.text.strip().startswith("-"):
@@ -69,6 +70,8 @@ def _find_words_behind(name: str, words: Sequence[str]) -> Sequence[str]:
             index for index in (first, next(wrong, None)) if index is not None and "$" not in words[index]
         ]
         return words[min(found) :] if found else ()
+    if name == "set" and "--" in words:
+        return ()  # words of its own, for "$@"
     if name in ("set", "source", ".", "ulimit"):
         begin = 2 if name in ("source", ".") else 1
         return next((words[index:] for index in range(begin, len(words)) if _is_program(words, index)), ())

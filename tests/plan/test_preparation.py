@@ -114,7 +114,7 @@ LOADS, LIMITS = "sets variables for", "sets a limit for"
     [
         ("openmpi", "source /opt/foam/bashrc && mpirun ./a", [LOADS]),
         ("openmpi4", "set -a; . /etc/job.env; set +a; mpirun ./a", [LOADS]),
-        ("openmpi", "eval \"$(conda shell.bash hook)\"; conda activate x; mpirun ./a", [LOADS]),
+        ("openmpi", "eval \"$(spack env activate --sh x)\"; mpirun ./a", [LOADS]),
         ("openmpi", "module load foam; mpirun ./a", [LOADS]),
         ("openmpi", "export $(grep -v '^#' .env); mpirun ./a", [LOADS]),
         ("openmpi", "source $HOME/env.sh; mpirun ./a", [LOADS]),
@@ -128,6 +128,9 @@ LOADS, LIMITS = "sets variables for", "sets a limit for"
         ("mpich", "source /opt/foam/bashrc; mpirun ./a", []),
         ("horovod", "source env.sh; horovodrun -np 8 python a.py", []),
         ("openmpi", "source /opt/venv/bin/activate; mpirun python a.py", []),
+        ("openmpi", "eval \"$(conda shell.bash hook)\"; conda activate x; mpirun ./a", []),
+        ("openmpi", ". /opt/conda/etc/profile.d/conda.sh; conda activate x; mpirun ./a", []),
+        ("mpich", "ulimit ''; mpirun ./a", []),
         ("openmpi", "source env.sh; mpirun -x FOAM_ETC ./a", []),
         ("openmpi", "source env.sh; mpirun bash -c '. env.sh; exec ./a'", []),
         ("openmpi", "source env.sh; ulimit -s unlimited; mpirun ./rank.sh", []),
