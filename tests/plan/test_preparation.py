@@ -130,7 +130,7 @@ LOADS, LIMITS = "sets variables for", "sets a limit for"
         ("openmpi", "source /opt/venv/bin/activate; mpirun python a.py", []),
         ("openmpi", "eval \"$(conda shell.bash hook)\"; conda activate x; mpirun ./a", []),
         ("openmpi", ". /opt/conda/etc/profile.d/conda.sh; conda activate x; mpirun ./a", []),
-        ("mpich", "ulimit ''; mpirun ./a", []),
+        ("mpich", "ulimit ''; mpirun ./a", [LIMITS]),
         ("openmpi", "source env.sh; mpirun -x FOAM_ETC ./a", []),
         ("openmpi", "source env.sh; mpirun bash -c '. env.sh; exec ./a'", []),
         ("openmpi", "source env.sh; ulimit -s unlimited; mpirun ./rank.sh", []),
