@@ -350,7 +350,7 @@ def test_the_substitute_for_ssh_never_signals_process_1(tmp_path: Path) -> None:
 # Stand-ins for launchers of frameworks: they skip their options, then start the rest with MPI.
 LAUNCHERS = {
     "horovodrun": ("horovod", '[horovodrun, -np, "{ranks}", python, train.py]', "pip install horovod"),
-    "deepspeed": ("deepspeed", "[deepspeed, --launcher, openmpi, train.py]", "pip install deepspeed"),
+    "deepspeed": ("deepspeed", "[deepspeed, --launcher, mpich, train.py]", "pip install deepspeed"),
 }
 STAND_IN = """\
 #!/bin/sh
