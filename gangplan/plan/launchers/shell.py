@@ -81,6 +81,7 @@ class _Open:
     sets: list[ShellWord] = field(default_factory=list)
 
 
+_DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 # What begins a block, and what ends one and begins the next.
 _BLOCKS = frozenset({"if", "while", "until", "for", "case", "select", "{"})
 _CONDITIONS = frozenset({"if", "while", "until"})
@@ -109,6 +110,7 @@ class ShellReader:
         ] = []  # what began each, its number, and if it is past its condition
         self._list = 0  # the number of the `&&` list
         self._count = 0
+        self._is_timed = False  # behind `time`, whose only option is -p
 
     def read(self) -> Iterator[SimpleCommand]:
         """Yield the commands one by one."""
@@ -178,15 +180,17 @@ class ShellReader:
         if not now.words and is_plain and word.text in ("for", "case", "select", "function"):
             self._pass_keyword(word.text)
             return word.text
+        if self._is_timed and not now.words and word.text == "-p":
+            return ""
+        self._is_timed = not now.words and is_plain and word.text == "time"
         if not now.words and is_plain and (word.text in _OPENERS or word.text in _CLOSERS):
             self._pass_keyword(word.text)
             return ""
-        if not now.words and _ASSIGN.match(self.text, word.begin):
-            if word.text.endswith("=") and self.text.startswith("(", self.at):
-                word = self._array(word)
-            now.sets.append(word)
-        else:
-            now.words.append(word)
+        assigns = _ASSIGN.match(self.text, word.begin) is not None
+        assigns = assigns and (not now.words or now.words[0].text in _DECLARING)
+        if assigns and word.text.endswith("=") and self.text.startswith("(", self.at):
+            word = self._array(word)
+        (now.sets if assigns and not now.words else now.words).append(word)
         return ""
 
     def _array(self, word: ShellWord) -> ShellWord:
