@@ -32,11 +32,11 @@ from gangplan.plan.flags import (
     build_open_mpi_export_options,
     build_own_mpirun_options,
     build_unbinding_options,
+    find_launchers_of_job,
     list_open_mpi_forwarded_variables,
-    mpi_family_of,
 )
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers, find_script_index
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_script_index
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
 from gangplan.plan.operators import SoundnessCheck
@@ -132,8 +132,7 @@ def _check_scripts(
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:
     """Return the final command as far as it can be determined, and the launchers found in it."""
     try:
-        given = {one.name: one.value for one in job.env if one.is_plain}
-        found = find_launchers(job.command, mpi_family_of(job), given)
+        found = find_launchers_of_job(job)
     except UnreadableError as error:
         message = f"the script cannot be read: {error} is not closed"
         return _wrap_command_for_ranks(job), [], [Problem(("command",), message, "Close it.", COMMAND_SCRIPT)]

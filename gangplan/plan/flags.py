@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from gangplan.model.job import Job
 from gangplan.plan.launchers import (
     MPI_LAUNCHERS,
+    FoundLauncher,
     LauncherReading,
     MpiGeneration,
     ParsedOption,
@@ -49,6 +50,12 @@ def is_binding_option(use: ParsedOption) -> bool:
     return name in _PINNING or (name == "map-by" and ("pe=" in value or "pe-list=" in value))
 
 
+def find_launchers_of_job(job: Job) -> list[FoundLauncher]:
+    """Return the launchers that a job's command starts. Raises UnreadableError for a script that no shell could read."""
+    given = {one.name: one.value for one in job.env if one.is_plain}
+    return find_launchers(job.command, mpi_family_of(job), given)
+
+
 def is_pinned_by_user(job: Job) -> bool:
     """Return whether the user pins ranks in a way that the run's own policy, not to bind, would switch off.
 
@@ -57,7 +64,7 @@ def is_pinned_by_user(job: Job) -> bool:
     """
     family = mpi_family_of(job)
     try:
-        found = find_launchers(job.command, family, {one.name: one.value for one in job.env if one.is_plain})
+        found = find_launchers_of_job(job)
     except UnreadableError:
         found = []
     readings = [read_mpi_flags(job), *(one.reading for one in found if one.start.launcher.kind == "mpi")]

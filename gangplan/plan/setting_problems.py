@@ -14,7 +14,7 @@ from gangplan.model.job import Job
 from gangplan.model.quantity import Quantity
 from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
-from gangplan.plan.launchers.shell import read_shell_commands
+from gangplan.plan.launchers.shell import DECLARING, read_shell_commands
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.problems import format_flow_list, is_pasteable
 from gangplan.plan.settings import VariableSetting, find_launch_variable_settings
@@ -83,8 +83,6 @@ def _remove_assignment(text: str, begin: int, end: int) -> str:
 
     What a branch or another command depends on stays, as `:`.
     """
-    from gangplan.plan.launchers.values import DECLARING  # few settings are in scripts
-
     found = read_shell_commands(text)
     for index, one in enumerate(found):
         words = sorted((*one.sets, *one.words), key=lambda word: word.begin)

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.folders import is_in_folder
 from gangplan.model.job import Job, Mount
-from gangplan.plan.flags import mpi_family_of
+from gangplan.plan.flags import find_launchers_of_job
 from gangplan.plan.launchers import (
     UnreadableError,
-    find_launchers,
     program_name_of,
     read_script_commands,
     strip_prefixes,
@@ -82,7 +81,7 @@ def _list_started_words(job: Job) -> Iterator[_StartedWord]:
         elif at < len(texts):
             yield _StartedWord(texts[at], script, folders[-1][1], command.words[at])
     try:
-        found = find_launchers(job.command, mpi_family_of(job))
+        found = find_launchers_of_job(job)
     except UnreadableError:  # reported with the launchers
         return
     for launch in found:

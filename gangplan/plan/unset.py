@@ -127,7 +127,7 @@ def find_unset_shell_variables(
 def _list_read_names(script: str, word: ShellWord) -> Iterator[tuple[str, int, str]]:
     """Yield the variables of a word, with their places and how they are written; those in arithmetic are bare."""
     for name in word.names:
-        found = re.compile(rf"\$\{{?{name}\b").search(script, word.begin, word.end)
+        found = re.compile(rf"\$\{{?{re.escape(name)}(?!\w)").search(script, word.begin, word.end)
         if found is not None:
             yield name, found.start(), found[0]
     for inner in _ARITHMETIC.finditer(script, word.begin, word.end) if word.is_open else ():

@@ -10,6 +10,7 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request, Result
 from gangplan.rules.model import Severity
 from tests import workspaces
+from tests.plan.asking import decided
 
 MPI = "mpirun -np 8 --bind-to none --map-by slot -x PATH -x LD_LIBRARY_PATH"
 
@@ -202,3 +203,19 @@ def test_no_command_with_more_ranks_is_proposed_for_the_smaller_of_two_launches(
     assert found.rule == "ranks-mismatch"
     assert found.help.endswith(help)
     assert ("Write command" in found.help) is ("[" in help)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "A=x; " + 'A="$A $A"; ' * 60 + "mpirun $A ./a",
+        "A=(x); " + 'A+=("${A[@]}"); ' * 60 + "mpirun ${A[@]} ./a",
+        "A='" + "x " * 8000 + "'; mpirun " + "$A " * 8000 + "./a",
+        "A='" + "x " * 8000 + "'; bash -c \"mpirun " + "$A " * 8000 + './a"',
+    ],
+    ids=["a text", "an array", "words", "a script"],
+)
+def test_values_that_grow_faster_than_their_script_are_not_read(script: str, root: Path) -> None:
+    final = decided(root, "openmpi", ["bash", "-c", script])
+    assert not final.is_wrapped
+    assert sum(map(len, final.argv)) < len(script) + 1000

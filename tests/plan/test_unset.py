@@ -99,6 +99,12 @@ OTHERS = {
     "a look": ("openmpi", "[bash, -c, 'if [ -n \"$SLURM_JOB_ID\" ]; then echo slurm; fi; ./a']", "", ""),
     "a default": ("openmpi", "[bash, -c, './a ${SLURM_NTASKS:-8}']", "", ""),
     "no expansion": ("openmpi", "[bash, -c, \"./a '$SLURM_NTASKS'\"]", "", ""),
+    "all words of a script": (
+        "openmpi",
+        "[bash, -c, './a $SLURM_NTASKS $* $? $# \"$@\" $- $$', x]",
+        "",
+        "SLURM_NTASKS",
+    ),
     "a name alike": ("openmpi", "[bash, -c, './a $MY_SLURM_NTASKS']", "", ""),
     "a rank's in the launcher's script": (
         "openmpi",

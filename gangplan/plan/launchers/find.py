@@ -16,7 +16,13 @@ from gangplan.plan.launchers.prefixes import (
 )
 from gangplan.plan.launchers.programs import LauncherStart, MpiGeneration, find_launcher_at, program_name_of
 from gangplan.plan.launchers.reading import LauncherReading, read_launcher_words
-from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, UnreadableError, read_shell_commands
+from gangplan.plan.launchers.shell import (
+    DECLARING,
+    ShellWord,
+    SimpleCommand,
+    UnreadableError,
+    read_shell_commands,
+)
 from gangplan.records import dataclass
 
 if TYPE_CHECKING:
@@ -182,7 +188,7 @@ def _find_launchers_in_shell_script(
         _record_assigned_variables(command.sets, local)
         script = ShellScript(at, text, command.words, local, after)
         yield from _find_command_launchers(script, command, values, family, depth)
-        if command.texts[0] in ("export", "declare", "typeset", "local", "readonly", "read"):
+        if command.texts[0] in DECLARING or command.texts[0] == "read":
             _record_assigned_variables(command.words[1:], sets)
 
 

@@ -81,7 +81,8 @@ class _Open:
     sets: list[ShellWord] = field(default_factory=list)
 
 
-_DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
+# Builtins that assign what is in their words.
+DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 # What begins a block, and what ends one and begins the next.
 _BLOCKS = frozenset({"if", "while", "until", "for", "case", "select", "{"})
 _CONDITIONS = frozenset({"if", "while", "until"})
@@ -187,7 +188,7 @@ class ShellReader:
             self._pass_keyword(word.text)
             return ""
         assigns = _ASSIGN.match(self.text, word.begin) is not None
-        assigns = assigns and (not now.words or now.words[0].text in _DECLARING)
+        assigns = assigns and (not now.words or now.words[0].text in DECLARING)
         if assigns and word.text.endswith("=") and self.text.startswith("(", self.at):
             word = self._array(word)
         (now.sets if assigns and not now.words else now.words).append(word)

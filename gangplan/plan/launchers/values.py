@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gangplan.plan.launchers.shell import ShellWord, SimpleCommand
+from gangplan.plan.launchers.shell import DECLARING, ShellWord, SimpleCommand
 from gangplan.records import dataclass
 
-DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _SPLIT = re.compile(r"\$(?:(\w+)|\{(\w+)\})")  # without quotes
 _ITEMS = re.compile(r'(")?\$\{(\w+)\[(?:@|(?(1)@|\*))\]\}(?(1)")')
@@ -23,6 +22,8 @@ _NAMES = re.compile(r"\$\{?([A-Za-z_]\w*)")
 # Parts of a value that only a shell can work out: commands, and what changes a variable's value.
 _WORKED_OUT = re.compile(r"`|\$\(|\$\{(?!\w+\})")
 _KEYED = re.compile(r"\[[^]]*\]=")
+# A larger value is not read: `A="$A $A"` doubles it, so a short script could make any length.
+_LONGEST, _MOST_WORDS = 16_384, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ScriptValues:
 
     def __init__(self, given: Mapping[str, str] | None = None) -> None:
         self.given = given or {}
-        self._values = {name: [_Value((), value)] for name, value in self.given.items()}
+        self._values = {name: _build_value((), value) for name, value in self.given.items()}
 
     def record(self, command: SimpleCommand, script: str) -> None:
         """Record what a command assigns to variables of the script itself."""
@@ -49,21 +50,22 @@ class ScriptValues:
             words = command.words[1:]
         elif command.texts[:1] and command.texts[0] in ("read", "unset", "mapfile", "readarray"):
             for word in command.words[1:]:
-                self._values.setdefault(word.text, []).append(_Value(command.block))
+                self._values[word.text] = _Value(command.block)
         for word in words:
             if found := _ASSIGNED.fullmatch(word.text):
                 value = self._read_value(word, found[3], command.block, script)
                 if found[2]:
                     value = self._append(self._find(found[1], command.block), value)
-                self._values.setdefault(found[1], []).append(value)
+                self._values[found[1]] = value
 
     def expand(self, command: SimpleCommand, script: str) -> SimpleCommand:
         """Return a command in which several words, none, or options take the place of variables with such
         values."""
-        words = tuple(
-            part for word in command.words for part in self._list_parts(word, command.block, script)
-        )
-        return command if words == command.words else replace(command, words=words)
+        words: list[ShellWord] = []
+        for word in command.words:
+            parts = self._list_parts(word, command.block, script)
+            words += [word] if len(words) > _MOST_WORDS else parts
+        return command if words == [*command.words] else replace(command, words=tuple(words))
 
     def fill(self, word: ShellWord, block: tuple[int, ...]) -> str:
         """Return the text of a word in quotes, with the known values of its variables."""
@@ -73,7 +75,7 @@ class ScriptValues:
         for name in dict.fromkeys(word.names):
             value = self._find(name, block)
             known = value.text if value.items is None else " ".join(one.text for one in value.items)
-            if known is not None:
+            if known is not None and len(known) * word.names.count(name) + len(text) <= _LONGEST:
                 text = re.sub(rf"\$(?:{name}\b|\{{{name}(?:\[[@*]\])?\}})", lambda _: known, text)  # noqa: B023
         return text
 
@@ -81,25 +83,26 @@ class ScriptValues:
         if word.items is not None:
             items = tuple(part for one in word.items for part in self._list_parts(one, block, script))
             is_plain = not any(_KEYED.match(one.text) for one in items)
-            return _Value(block, items=items if is_plain else None)
+            return _Value(block, items=items if is_plain and len(items) <= _MOST_WORDS else None)
         if not word.is_open:
-            return _Value(block, text)
+            return _build_value(block, text)
         filled = self.fill(replace(word, text=text), block)
-        return _Value(block) if _WORKED_OUT.search(filled) else _Value(block, filled, word.names)
+        return _Value(block) if _WORKED_OUT.search(filled) else _build_value(block, filled, word.names)
 
     def _append(self, old: _Value, new: _Value) -> _Value:
         if old.items is not None and new.items is not None:
-            return replace(new, items=old.items + new.items)
+            items = old.items + new.items
+            return _Value(new.block, items=items if len(items) <= _MOST_WORDS else None)
         if old.text is not None and new.text is not None:
-            return replace(new, text=old.text + new.text, names=old.names + new.names)
+            return _build_value(new.block, old.text + new.text, (*old.names, *new.names))
         return _Value(new.block)
 
     def _find(self, name: str, block: tuple[int, ...]) -> _Value:
         """Return the last value, which is unknown if it is not sure that its command ran."""
-        values = self._values.get(name)
-        if not values or values[-1].block != block[: len(values[-1].block)]:
+        value = self._values.get(name)
+        if value is None or value.block != block[: len(value.block)]:
             return _Value(block)
-        return values[-1]
+        return value
 
     def _list_parts(self, word: ShellWord, block: tuple[int, ...], script: str) -> Iterator[ShellWord]:
         raw = script[word.begin : word.end]
@@ -120,6 +123,10 @@ class ScriptValues:
             yield from (word,) if parts is None or is_plain else _place_parts(parts, word)
         else:
             yield word
+
+
+def _build_value(block: tuple[int, ...], text: str, names: Sequence[str] = ()) -> _Value:
+    return _Value(block, text, tuple(dict.fromkeys(names))) if len(text) <= _LONGEST else _Value(block)
 
 
 def _split_text(value: _Value) -> Iterator[ShellWord]:
