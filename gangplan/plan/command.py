@@ -47,7 +47,12 @@ from gangplan.plan.problems import (
     format_flow_list,
     is_pasteable,
 )
-from gangplan.plan.scripts import check_exit_code_of_script, check_shell_script, check_words_after_script
+from gangplan.plan.scripts import (
+    check_exit_code_of_script,
+    check_shell_script,
+    check_waiting_command,
+    check_words_after_script,
+)
 from gangplan.plan.setting_problems import check_launch_variable_settings
 from gangplan.plan.started_by import check_outer_launch_program
 from gangplan.plan.starts import check_launcher_start, needs_hosts
@@ -123,6 +128,7 @@ def _check_scripts(
     """Yield the problems of a shell's script; what launchers in it lack, they report themselves."""
     yield from check_words_after_script(job, is_sound) if found else check_shell_script(job, is_sound)
     yield from check_exit_code_of_script(job, is_sound)
+    yield from check_waiting_command(job)
     if find_script_index(job.command, 0) >= 0:
         from gangplan.plan.script_lines import check_lines_of_script  # few commands are scripts
 

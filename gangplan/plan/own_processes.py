@@ -16,7 +16,7 @@ from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Job
 from gangplan.plan.launchers import SHELL_NAMES, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import strip_prefixes
-from gangplan.plan.launchers.programs import find_module_of_python, is_python
+from gangplan.plan.launchers.programs import read_started_program
 from gangplan.plan.settings import find_launch_variable_settings
 from gangplan.records import dataclass
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER
@@ -99,7 +99,7 @@ def check_programs_with_own_processes(job: Job) -> Iterator[Problem]:
         if index >= len(words):
             continue
         path = ("command", begin if found else index)
-        name = _read_program(words, index)
+        name = read_started_program(words, index)
         starter = next((one for one in _STARTERS if one.command.match(name)), None)
         if starter is not None and _starts_on_every_rank(job, starter, words):
             message = (
@@ -115,14 +115,6 @@ def check_programs_with_own_processes(job: Job) -> Iterator[Problem]:
             )
             help = "Write the program that the script starts; gangplan starts it on every rank."
             yield Problem(path, message, help, COMMAND_BEHIND)
-
-
-def _read_program(words: Sequence[str], at: int) -> str:
-    """Return the program at this index, or the module or script that Python runs there, and all words after it."""
-    begin = max(at, find_module_of_python(words, at))
-    if begin == at and is_python(words[at]):
-        begin = next((index for index in range(at + 1, len(words)) if words[index][:1] != "-"), at)
-    return " ".join((program_name_of(words[begin]), *words[begin + 1 :]))
 
 
 def _starts_on_every_rank(job: Job, starter: _Starter, words: Sequence[str]) -> bool:

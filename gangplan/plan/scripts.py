@@ -14,11 +14,18 @@ from gangplan.plan.launchers import (
     read_script_commands,
     strip_prefixes,
 )
+from gangplan.plan.launchers.programs import read_started_program
 from gangplan.plan.launchers.shell import SimpleCommand
 from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
 from gangplan.plan.problems import join_shell_words
 from gangplan.plan.words import split_command_word
-from gangplan.rules.commands import COMMAND_DETACHED, COMMAND_ONE_WORD, COMMAND_SHELL, EXIT_CODE_LOST
+from gangplan.rules.commands import (
+    COMMAND_DETACHED,
+    COMMAND_ONE_WORD,
+    COMMAND_SHELL,
+    COMMAND_WAITS,
+    EXIT_CODE_LOST,
+)
 
 _OPERATOR = re.compile(r"&&|\|\||[|;<>\n]|&\s*\Z")
 # How a script, or a file that it sources, gets at the words after it; a `for` without `in` reads them, too.
@@ -37,13 +44,27 @@ _IDLE = frozenset(
         *("tail", "ulimit", "yes", "."),
     }
 )
-# Programs that end scripts without doing anything; `true` is there to hide a failure on purpose.
-_LAST_WORDS = frozenset(("date", "echo", "ls", "printf", "sync"))
+# Programs that end scripts and succeed whatever happened before; `true` is there to hide a failure on purpose,
+# and `sleep` to try again.
+_LAST_WORDS = frozenset(
+    {
+        *("chmod", "cp", "date", "df", "du", "echo", "kill", "ls", "mv", "nvidia-smi", "pkill", "printf"),
+        *("rm", "rsync", "sync", "tar", "touch"),
+    }
+)
+# The end of a script whose last command is that of a loop.
+_LOOP_ENDS = re.compile(r"\s*;?\s*done\b[^\n;&|]*")
 _SEPARATORS = (";", "\n")
 # Commands with which a script decides itself how it ends, and what reads an exit code.
 _DECIDING = frozenset({"exit", "return", "trap"})
 _READS_CODE = re.compile(r"\$\?|\$\{\?\}|\bPIPESTATUS\b")
+_LEAVING = (("break",), ("continue",))
 _STOPPING = re.compile(r"-[a-z]*e[a-z]*|errexit")
+# Commands that last until somebody ends them: a wait of an hour and more, and servers for people.
+_WAITING = re.compile(
+    r"sleep (?:inf(?:inity)?|\d+[dh]|\d{3,}m|\d{4,}s?)$|tail (?:-\S+ (?:\d+ )?)*/dev/null$|code-server\b|streamlit run\b"
+    r"|tensorboard (?!dev\b)|jupyter[ -](?:lab|notebook|server)\b|(?:notebook|jupyterlab|tensorboard\.main|http\.server)\b"
+)
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 
@@ -51,15 +72,17 @@ _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
 def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
     """Yield a problem of a script whose exit code is not that of its program, but of one that comes after."""
     at, found = read_script_commands(job.command)
-    if len(found) < 2 or _is_end_decided(found, job.command[at]):
+    if not found or _is_end_decided(found, job.command[at]):
         return
     lost, otherwise, right = _find_lost_code(job.command, at, found)
-    programs = [name for one in lost if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
+    programs = _name_programs(lost)
     last = next((one for one in reversed(found) if one.words), None)
     if not programs or last is None:
         return
-    ends_with = program_name_of(last.texts[0])
-    message = f"the run ends with the exit code of {ends_with}: if {programs[0]} fails, it counts as complete"
+    ends_with, failing = program_name_of(last.texts[0]), f"{programs[0]} fails"
+    if lost == (last,) and not last.tested_by:
+        ends_with, failing = "the last turn of its loop", f"{failing} in another one"
+    message = f"the run ends with the exit code of {ends_with}: if {failing}, it counts as complete"
     words = (*job.command[:at], right, *job.command[at + 1 :]) if right else None
     help = propose_sound_command_help(job, words or (), otherwise, is_sound if words else None)
     yield Problem(("command", at), message, help, EXIT_CODE_LOST)
@@ -69,6 +92,11 @@ def _is_end_decided(found: Sequence[SimpleCommand], text: str) -> bool:
     """Return whether a script reads an exit code, or ends itself with one."""
     is_waited = any(one.texts[:1] == ("wait",) and len(one.words) > 1 for one in found)
     return is_waited or bool(_READS_CODE.search(text)) or any(_DECIDING & set(one.texts[:1]) for one in found)
+
+
+def _name_programs(found: Sequence[SimpleCommand]) -> list[str]:
+    """Return the names of the programs of commands, without those whose exit code says nothing."""
+    return [name for one in found if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
 
 
 def _find_lost_code(
@@ -102,14 +130,28 @@ def _find_lost_code(
         started = [one for one in found if one.after == "&"]
         right = f"{text[: last.words[0].end]} $!{text[last.words[0].end :]}" if len(started) == 1 else ""
         return started, "Start the program of the run without &, as the last one.", right
-    if end == len(found) or last.after == "&&" or last.tested_by in ("while", "until"):
+    is_looped = end == len(found) and _is_end_of_for(text, found)
+    while last.after == "&&" and end < len(found):  # a list that ends the script says how it went
+        last, end = found[end], end + 1
+    if (end == len(found) and not is_looped) or last.tested_by in ("while", "until"):
         return (), "", ""
     if last.tested_by:
         return (last,), "End the branch for its failure with exit 1.", ""
-    if not _stops_at_failure(command[:at], found):
+    is_stopping, unseen = _stops_at_failure(command[:at], found), _list_chain(found, end - 1)[:-1]
+    if not is_stopping and not _name_programs(unseen):
         return (last,), "Begin the script with set -e.", f"set -e; {text}"
+    if is_looped:
+        return (), "", ""
     help = "Write each command on a line of its own: set -e does not see a failure that && comes after."
-    return _list_chain(found, end - 1)[:-1], help, ""
+    return unseen, help, ""
+
+
+def _is_end_of_for(text: str, found: Sequence[SimpleCommand]) -> bool:
+    """Return whether a script ends with a command of a `for` that goes on when it fails."""
+    last = found[-1]
+    if not last.words or not last.block or not _LOOP_ENDS.fullmatch(text[last.words[-1].end :].rstrip()):
+        return False
+    return not any(one.tested_by in ("while", "until") or one.texts[:1] in _LEAVING for one in found)
 
 
 def _ends_early(one: SimpleCommand) -> bool:
@@ -137,6 +179,24 @@ def _stops_at_failure(options: Sequence[str], found: Sequence[SimpleCommand]) ->
     """Return whether a shell ends a script at the first failure."""
     told = [word for one in found if one.texts[:1] == ("set",) for word in one.texts[1:]]
     return any(map(_STOPPING.fullmatch, (*options, *told)))
+
+
+def check_waiting_command(job: Job) -> Iterator[Problem]:
+    """Yield a problem of a command whose last program only waits, such as `sleep infinity`."""
+    at, found = read_script_commands(job.command)
+    last = found[-1] if found else None
+    words = last.texts if last else job.command
+    begin = strip_prefixes(words).at
+    if begin >= len(words) or (last and (last.after == "&" or last.tested_by)):
+        return
+    name = read_started_program(words, begin)
+    if not _WAITING.match(name):
+        return
+    kept = f"its {gpus} GPUs" if (gpus := job.workers * job.gpus) > 1 else "its GPU" if gpus else "its pods"
+    short = " ".join(name.split()[:2])
+    message = f"{short} only waits: the run keeps {kept} until its timeout, and then counts as failed"
+    help = "Write the program of the run; gangplan run tries it on this machine."
+    yield Problem(("command", at if found else begin), message, help, COMMAND_WAITS)
 
 
 def check_shell_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:

@@ -260,6 +260,21 @@ EXIT_CODE_LOST = Rule(
     fix="Begin the script with set -e, and before pipelines with set -o pipefail (bash).",
 )
 
+COMMAND_WAITS = Rule(
+    "command-waits",
+    WARNING,
+    "The command ends with a program that only waits.",
+    why=(
+        "A run keeps what it asked for until its program ends. `sleep infinity`, `tail -f /dev/null` and servers such as "
+        "Jupyter's do not end: the run keeps its GPUs until its timeout, and then counts as failed. Others wait in the queue."
+    ),
+    fix=(
+        "Write the program of the run. `gangplan run` tries it on this machine, `debug` keeps the pods of a failed run "
+        "for a look."
+    ),
+    waivable=True,
+)
+
 ENVIRONMENT_LOST = Rule(
     "environment-lost",
     WARNING,

@@ -95,8 +95,8 @@ def test_the_final_command_is_as_expected(
     ("line", "words"),
     [
         ('bash -c "cd /app && python a.py"', ["bash", "-c", "cd /app && python a.py"]),
-        ("bash -c 'for i in 1 2; do p $i; done'", ["bash", "-c", "for i in 1 2; do p $i; done"]),
-        ('bash -c "for i in 1 2; do p \\$i; done"', ["bash", "-c", "for i in 1 2; do p $i; done"]),
+        ("bash -ec 'for i in 1 2; do p $i; done'", ["bash", "-ec", "for i in 1 2; do p $i; done"]),
+        ('bash -ec "for i in 1 2; do p \\$i; done"', ["bash", "-ec", "for i in 1 2; do p $i; done"]),
         ("|\n  bash -c 'cd /app\n  p \\\n  --x'", ["bash", "-c", "cd /app\np \\\n--x"]),
         ("./p --regex \"a|b\" --expr 'x>3' --url a\\&b", ["./p", "--regex", "a|b", "--expr", "x>3", "--url", "a&b"]),
         ('python -c "import a; print(a)"', ["python", "-c", "import a; print(a)"]),

@@ -58,6 +58,21 @@ from tests.workspaces import gangplan
         ("[bash, -c, 'python train.py && echo done || echo failed']", True),
         ("[bash, -c, 'ls /data || echo empty']", False),
         ("[bash, -c, 'python train.py; python evaluate.py']", False),
+        ("[bash, -c, 'python train.py; rm -rf /tmp/cache']", True),
+        ("[bash, -c, 'python train.py; cp -r out /tmp']", True),
+        ("[bash, -c, 'python train.py && rm -rf /tmp/cache']", False),
+        ("[bash, -c, 'rm -rf /tmp/cache; python train.py']", False),
+        ("[bash, -c, 'set -e; python train.py && echo trained; echo done']", True),
+        ("[bash, -c, 'python train.py && rm -rf /tmp/cache; echo done']", True),
+        ("[bash, -c, 'mkdir -p /tmp/a; cp -r /data /tmp/a']", False),
+        ("[bash, -c, 'for i in 1 2 3; do python train.py --fold $i; done']", True),
+        ('[bash, -c, "for i in 1 2 3\\ndo\\n  cd /tmp; python train.py $i\\ndone > /tmp/log\\n"]', True),
+        ("[bash, -ec, 'for i in 1 2 3; do python train.py --fold $i; done']", False),
+        ("[bash, -c, 'for i in 1 2 3; do python train.py --fold $i || exit 1; done']", False),
+        ("[bash, -c, 'for i in 1 2 3; do python train.py && break; done']", False),
+        ("[bash, -c, 'for i in 1 2 3; do python train.py && break || sleep 5; done']", False),
+        ("[bash, -c, 'for i in 1 2 3; do mkdir /tmp/$i; done']", False),
+        ("[bash, -c, 'while read name; do python train.py $name; done < /data/list']", False),
     ],
 )
 def test_a_lost_exit_code_is_reported(command: str, is_lost: bool, tmp_path: object) -> None:
@@ -92,3 +107,33 @@ def test_the_help_keeps_the_exit_code(command: str, help: str, tmp_path: object)
     root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
     found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "exit-code-lost"]
     assert [one.help for one in found] == [help]
+
+
+@pytest.mark.parametrize(
+    ("command", "waits"),
+    [
+        ("[sleep, infinity]", True),
+        ("[sleep, 12h]", True),
+        ("[sleep, '86400']", True),
+        ("[sleep, '30']", False),
+        ("[tail, -f, /dev/null]", True),
+        ("[tail, -n, '5', /data/log]", False),
+        ("[bash, -c, 'python train.py; sleep infinity']", True),
+        ("[bash, -c, 'sleep 30; python train.py']", False),
+        ("[bash, -c, 'sleep infinity & python train.py']", False),
+        ("[timeout, 2h, sleep, infinity]", True),
+        ("[jupyter, lab, --ip, 0.0.0.0]", True),
+        ("[python, -m, jupyterlab]", True),
+        ("[python, -m, notebook]", True),
+        ("[jupyter, nbconvert, --execute, train.ipynb]", False),
+        ("[tensorboard, --logdir, /data]", True),
+        ("[bash, -c, 'tensorboard --logdir /data & python train.py']", False),
+        ("[python, sleep.py, infinity]", False),
+        ("[python, -m, notebooks.train]", False),
+    ],
+)
+def test_a_command_that_only_waits_is_reported(command: str, waits: bool, tmp_path: object) -> None:
+    spec = workspaces.STOCK["specs/nlp/filings.yaml"].replace("[python, train.py]", command)
+    root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
+    found = [one.severity for one in gangplan("validate", "-C", root).findings if one.rule == "command-waits"]
+    assert found == ["warning"] * waits

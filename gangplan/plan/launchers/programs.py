@@ -173,3 +173,11 @@ def _find_module_launcher(words: Sequence[str], at: int) -> LauncherStart | None
         return replace(start, begin=at) if start is not None else None
     launcher = _BY_MODULE.get(module)
     return LauncherStart(launcher, at, index, module) if launcher else None
+
+
+def read_started_program(words: Sequence[str], at: int) -> str:
+    """Return the program at this index, or the module or script that Python runs there, and all words after it."""
+    begin = max(at, find_module_of_python(words, at))
+    if begin == at and is_python(words[at]):
+        begin = next((index for index in range(at + 1, len(words)) if words[index][:1] != "-"), at)
+    return " ".join((program_name_of(words[begin]), *words[begin + 1 :]))
