@@ -62,8 +62,8 @@ class ConvertedCommand:
     """The command for a spec, and what else its launcher specified.
 
     `ranks` and `per_worker` are counts that it gave; `flags`, `bind_to` and `map_by` go to `mpi`. `is_once`
-    is set if nothing in it starts ranks, so that it ran once in its pod; `launches` are those of a script with
-    several. `losses` are words that the run does not need, each with the reason; `questions` are about what
+    is set if nothing in it starts ranks, so that it ran once in its pod, and `starts_one` if its torchrun leaves
+    their number to a variable, and has one without it; `launches` are those of a script with several. `losses` are words that the run does not need, each with the reason; `questions` are about what
     changes its meaning, and `why` is the reason for another program than the source's.
     """
 
@@ -77,6 +77,7 @@ class ConvertedCommand:
     bind_to: str = ""
     map_by: str = ""
     is_once: bool = False
+    starts_one: bool = False
     is_elastic: bool = False
     losses: list[tuple[str, str]] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
@@ -131,17 +132,14 @@ def convert_command(
     elif kind == "accelerate":
         found.command = convert_accelerate_launch(found.command, one, _list_kept_launcher_options(one))
     else:
-        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_launcher_option_removal(use)]
+        gone = [use for use in one.reading.uses if _needs_launcher_option_removal(use, one)]
+        edits = [WordEdit(use.at, use.end) for use in gone]
         if kind == "horovod":  # Horovod never counts by itself
             edits.append(WordEdit(one.start.at + 1, one.start.at + 1, ("-np", "{ranks}")))
         found.command = remove_empty_continuations(
             correct_launcher_words_in_command(found.command, one, edits) or found.command
         )
-        found.losses += [
-            (use.spelled, _explain_dropped_launcher_option(use))
-            for use in one.reading.uses
-            if _needs_launcher_option_removal(use)
-        ]
+        found.losses += [(use.spelled, _explain_dropped_launcher_option(use)) for use in gone]
     return found
 
 
@@ -154,21 +152,23 @@ def _convert_script_with_several_launches(
     found: ConvertedCommand, launchers: Sequence[FoundLauncher], env: Mapping[str, str]
 ) -> ConvertedCommand:
     """Convert a script with several launches: it stays, and the launch of most ranks gives their number."""
-    seen = Counter[str]()
+    seen, starts_one = Counter[str](), True
     for one in launchers:
         found.ranks = found.per_worker = None
         _record_launcher_counts(found, one, env)
+        starts_one &= found.starts_one
         text = ""
         if one.script is not None and one.script.is_direct:
             text = one.script.text[one.script.words[0].begin : one.script.words[-1].end]
         found.launches.append(CountedLaunch(text, seen[text], found.ranks, found.per_worker))
         seen[text] += 1
     most = max(found.launches, key=lambda one: (one.ranks or 0, one.per_worker or 0))
-    found.ranks, found.per_worker = most.ranks, most.per_worker
+    found.ranks, found.per_worker, found.starts_one = most.ranks, most.per_worker, starts_one
     found.framework = _FRAMEWORKS.get(launchers[0].start.launcher.kind, "")
     found.env.clear()
     for one in reversed(launchers):
-        edits = [WordEdit(use.at, use.end) for use in one.reading.uses if _needs_launcher_option_removal(use)]
+        gone = [use for use in one.reading.uses if _needs_launcher_option_removal(use, one)]
+        edits = [WordEdit(use.at, use.end) for use in gone]
         fresh = next(
             (
                 now
@@ -188,6 +188,9 @@ def _convert_script_with_several_launches(
 
 def _record_launcher_counts(found: ConvertedCommand, one: FoundLauncher, env: Mapping[str, str]) -> None:
     """Record counts that the launcher states, if they are known before the run."""
+    # torch/distributed/run.py of PyTorch 2.9: --nproc-per-node, default PET_NPROC_PER_NODE, else 1
+    counts = {use.option.role for use in one.reading.uses}
+    found.starts_one = one.start.launcher.kind == "torch" and "per-host" not in counts
     for use in one.reading.uses:
         role, value = use.option.role, _fill_in_count_variables(use.value, env)
         number = int(value) if value.isdigit() else None
@@ -205,10 +208,41 @@ def _record_launcher_counts(found: ConvertedCommand, one: FoundLauncher, env: Ma
             found.per_worker = 1 if not use.values and use.option.name == "pernode" else number
         elif role == "map" and (per := _PER_NODE.match(value)):
             found.per_worker = int(per[1])
+        elif role == "hosts" and one.start.launcher.kind == "deepspeed":
+            _record_chosen_gpus(found, use)
         elif role == "elastic":
             found.is_elastic = True
         elif role == "workers" and (span := re.fullmatch(r"([0-9]+):([0-9]+)", value)):
             found.elastic = (int(span[1]), int(span[2]))
+    if one.start.launcher.kind == "mpi" and one.reading.parts > 1:
+        _sum_ranks_of_programs(found, one, env)
+
+
+def _sum_ranks_of_programs(found: ConvertedCommand, one: FoundLauncher, env: Mapping[str, str]) -> None:
+    """Record the ranks of all programs that one launch starts: `mpirun -np 1 ./a : -np 3 ./b`."""
+    counts = {use.part: _fill_in_count_variables(use.value, env) for use in one.reading.of("count")}
+    is_known = len(counts) == one.reading.parts and all(count.isdigit() for count in counts.values())
+    found.ranks = sum(map(int, counts.values())) if is_known else None
+    if not is_known:
+        found.questions.append(
+            f"{one.start.name} starts several programs, and does not say how many ranks each has"
+        )
+    elif len({use.value for use in one.reading.of("hosts", "hostfile")}) > 1:
+        found.questions.append(
+            f"{one.start.name} starts each program on hosts of its own; a run fills its workers in the order of the ranks"
+        )
+
+
+def _record_chosen_gpus(found: ConvertedCommand, use: ParsedOption) -> None:
+    """Record how many GPUs of each host DeepSpeed uses: `--include a:0,1@b:0,1`."""
+    chosen = [one.partition(":")[2] for one in use.value.split("@")]
+    counts = {len(set(one.split(","))) if one else 0 for one in chosen}
+    if use.option.name in ("i", "include") and len(counts) == 1 and "$" not in use.value:
+        found.per_worker = counts.pop() or found.per_worker
+    else:
+        found.questions.append(
+            f"deepspeed is given {use.spelled} {use.value}; a run starts the same number of ranks on each worker"
+        )
 
 
 def _fill_in_count_variables(text: str, env: Mapping[str, str]) -> str:
@@ -220,11 +254,14 @@ def _is_of_the_run(use: ParsedOption) -> bool:
     return use.option.role in _OF_THE_RUN or is_rendezvous_option(use)
 
 
-def _needs_launcher_option_removal(use: ParsedOption) -> bool:
+def _needs_launcher_option_removal(use: ParsedOption, one: FoundLauncher) -> bool:
     """Return whether to remove an option from a script that stays.
 
-    The run knows its value, or it would break the connection to workers.
+    The run knows its value, or it would break the connection to workers. It does not know how many ranks each
+    of several programs has.
     """
+    if use.option.role == "count" and one.reading.parts > 1:
+        return False
     return _is_of_the_run(use) or (
         use.option.role == "parameter" and _is_source_option_breaking_launch(use.value.partition("=")[0], use)
     )

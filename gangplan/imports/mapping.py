@@ -39,6 +39,7 @@ from gangplan.rules.imports import IMPORT_ENTRYPOINT, IMPORT_SCRIPT
 _FAMILIES: dict[str, MpiGeneration] = {"OpenMPI": "OpenMPI4", "IntelMPI": "IntelMPI", "MPICH": "MPICH"}
 
 _LONGEST_SWEEP = 26
+_NPROC = "PET_NPROC_PER_NODE"
 
 
 def draft_spec_of_imported_job(work: SourceJob, home: ImportTarget) -> SpecDraft:
@@ -270,8 +271,12 @@ def _compute_imported_ranks_per_worker(
     """Return the ranks per worker: what the launcher states, else what its controller does."""
     work = draft.work
     stated = work.settings.get("slots")
-    told = int(stated.value) if stated else None
-    node = stated.node if stated else work.lead.pod.main.node
+    told, main = int(stated.value) if stated else None, work.lead.pod.main
+    node = stated.node if stated else main.node
+    if command.framework == "deepspeed" and (told is None or work.start == "torch"):
+        return command.per_worker or usual  # a rank for each GPU of a host (deepspeed/launcher/runner.py)
+    if command.starts_one and _NPROC not in work.sets and not any(one.name == _NPROC for one in main.env):
+        return told or 1
     if work.start == "torch" or command.framework == "paddle":
         if command.framework not in ("torch", "paddle"):
             return told or 1

@@ -85,7 +85,8 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
         return
     if _is_source_resource_gpu(draft, name):
         if count is None or count > _MOST_GPUS:
-            _mark_source_nodes(nodes, "asked", f"a worker has up to {_MOST_GPUS} GPUs")
+            for node in nodes:
+                draft.ask(node, f"a worker has up to {_MOST_GPUS} GPUs", "Write workers: and gpus:.")
             return
         draft.gpu_resource = name
         for node in nodes:

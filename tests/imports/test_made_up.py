@@ -29,7 +29,7 @@ spec:
       containers:
       - name: diver
         image: registry.example.com/sea/reef:1.0
-        command: [torchrun, dive.py, --deep]
+        command: [torchrun, --nproc-per-node=2, dive.py, --deep]
         resources: {limits: {cpu: 8, memory: 64Gi, nvidia.com/gpu: 2}}
 """
 REEF = """\

@@ -268,3 +268,24 @@ def test_interfaces_stay_where_a_fabric_may_give_them(stated: str, tmp_path: Pat
     target = ImportTarget(load_workspace(tmp_path / "workspace"), "nlp", ImportAnswers())
     batch = read_import_batch(SOURCE_KINDS["mpijob"], [tmp_path / "sources/heat.yaml"], target, {})
     assert ("GLOO_SOCKET_IFNAME" in batch.imported[0].draft.values.get("env", {})) == bool(stated)
+
+
+@pytest.mark.parametrize(
+    ("words", "counts", "asked"),
+    [
+        ("mpirun -np 1 ./a : -np 7 ./b", (4, None, "mpirun -np 1 ./a : -np 7 ./b"), ""),
+        ("mpirun -n 8 -x A=1 ./a : -n 8 ./b", (4, 4, "mpirun -n 8 -x A=1 ./a : -n 8 ./b"), ""),
+        ("mpirun --host a -np 1 ./a : --host b -np 7 ./b", (4, None, "mpirun -np 1 ./a : -np 7 ./b"), "hosts of its own"),
+        ("mpirun ./a : -np 7 ./b", (4, None, "mpirun ./a : -np 7 ./b"), "does not say how many ranks each has"),
+    ],
+)  # fmt: skip
+def test_programs_of_one_launch_keep_their_ranks(
+    words: str, counts: tuple[object, ...], asked: str, tmp_path: Path
+) -> None:
+    given = '[mpirun, --allow-run-as-root, -np, "8", -bind-to, core, -x, NCCL_DEBUG=WARN, -mca, pml, ob1]\n            args: [/opt/heat/solve, --steps, "1000"]'
+    assert given in MPIJOB
+    (one,) = imported(tmp_path, "mpijob", MPIJOB.replace(given, json.dumps(words.split()))).imported
+    values = one.draft.values
+    assert (values["workers"], values.get("slots"), " ".join(values["command"])) == counts
+    found = [each.message for each in one.findings if each.rule == IMPORT_ASKED and "each" in each.message]
+    assert [asked in message for message in found] == [True] * bool(asked), found

@@ -34,6 +34,51 @@ MEMORY = {
     "select=4:ncpus=8:vmem=70gb": "70Gi",
     "select=4:ncpus=8 -l place=scatter:excl": "240Gi",
 }
+# Options of Slurm -> workers, GPUs, cores and memory of a worker, and what is asked about them.
+ALLOCATIONS: dict[str, tuple[tuple[object, object, object, object], str]] = {
+    "-N4 --gres=gpu:8": ((4, 8, None, None), ""),
+    "-N4 --gres=gpu:a100:8(S:0-1)": ((4, 8, None, None), ""),
+    "-N4 --gres=gpu": ((4, 1, None, None), ""),
+    "-N4 --gpus=32": ((4, 8, None, None), ""),
+    "--gpus=32 --gpus-per-node=8": ((4, 8, None, None), ""),
+    "--gpus=32": ((4, 8, None, None), "the scheduler chooses the number of nodes; the run has 4 with 8 GPUs each"),
+    "-n 4 --gpus-per-task=8 -c 16": ((4, 8, 16, None), "the scheduler chooses the number of nodes"),
+    "-n 32 --gpus-per-task=1": ((4, 8, None, None), "the scheduler chooses the number of nodes"),
+    "-n 32 --ntasks-per-gpu=1": ((4, 8, None, None), "the scheduler chooses the number of nodes"),
+    "-n 8 --gpus-per-task=1": ((1, 8, None, None), ""),
+    "-n 4 --gres=gpu:8": ((1, 8, None, None), "the scheduler chooses the number of nodes; the run has 1 with 8 GPUs each"),
+    "-n 4 --ntasks-per-node=1 --gres=gpu:8": ((4, 8, None, None), ""),
+    "-N4 --tres-per-task=cpu=64,gres/gpu=8": ((4, 8, 64, None), ""),
+    "-N4 --tres-per-task=gres/gpu:a100:8": ((4, 8, None, None), ""),
+    "-N4 --gpus-per-socket=4 --sockets-per-node=2": ((4, 8, None, None), ""),
+    "-N4 --gpus-per-socket=4": ((4, None, None, None), "without --sockets-per-node it says no number of GPUs"),
+    "-N4 --gres=gpu:a100:4,gpu:a100:4": ((4, 8, None, None), ""),
+    "-N4 --gres=shard:4": ((4, None, None, None), "--gres: shard:4 is not a number of whole GPUs"),
+    "-N4 --gpus-per-node=8 --mincpus=64": ((4, 8, 64, None), ""),
+    "-N4 --gpus-per-node=8 --cpus-per-gpu=8 --mem-per-cpu=4G": ((4, 8, 64, "256Gi"), ""),
+    "-N4 --gpus-per-node=8 --ntasks-per-node=1 -c 64 --mem-per-cpu=4G": ((4, 8, 64, "256Gi"), ""),
+    "-N4 --gpus-per-node=8 --mem-per-gpu=60G": ((4, 8, None, "480Gi"), ""),
+    "-N4 --gpus-per-node=8 --mem-per-cpu=4G": ((4, 8, None, None), "only the old cluster knows how many cores the job has on a node"),
+    "-N4 --exclusive --mem-per-cpu=4G": ((4, None, 60, "240Gi"), "only the old cluster knows how many cores"),
+    "-N4 --mem=64Gi": ((4, None, None, None), "--mem: '64Gi' is not an amount of memory"),
+    "-N2-4 --gpus-per-node=8": ((2, 8, None, None), "Slurm gives the job from 2 to 4 nodes, and a run has 2"),
+}  # fmt: skip
+# The launch -> ranks of a worker with 8 GPUs, of scripts whose scheduler starts one task on each of four nodes.
+RANKS: dict[str, tuple[str, int]] = {
+    "srun deepspeed train.py": ("deepspeed", 8),
+    "deepspeed --num_gpus 8 train.py": ("deepspeed", 8),
+    "deepspeed --num_nodes 4 --hostfile hosts train.py": ("deepspeed", 8),
+    "deepspeed --hostfile hosts --launcher slurm train.py": ("deepspeed", 8),
+    "python -m deepspeed.launcher.runner train.py": ("deepspeed", 8),
+    "scontrol show hostnames | sed 's/$/ slots=4/' > hosts\ndeepspeed -H hosts train.py": ("deepspeed", 4),
+    "deepspeed --include a:0,1@b:2,3 train.py": ("deepspeed", 2),
+    "srun torchrun --nproc_per_node=8 train.py": ("pytorch", 8),
+    "srun torchrun --nproc-per-node=gpu train.py": ("pytorch", 8),
+    "srun torchrun --nproc_per_node=4 train.py": ("pytorch", 4),
+    "srun torchrun train.py": ("pytorch", 1),
+    "srun bash -c 'torchrun --nproc_per_node=8 train.py'": ("pytorch", 8),
+    "srun accelerate launch --num_processes 32 --num_machines 4 train.py": ("pytorch", 8),
+}
 
 
 def slurm(root: Path, options: str, image: str) -> Batch:
@@ -87,3 +132,37 @@ def test_memory_of_pbs_is_that_of_a_worker(tmp_path: Path, options: str) -> None
     (one,) = imported(tmp_path, "pbs", text, "job.pbs", image="openmpi").imported
     assert one.draft.values["memory"] == MEMORY[options]
     assert {entry.state for entry in one.source.account.entries()} <= {"mapped", "dropped"}
+
+
+@pytest.mark.parametrize("options", ALLOCATIONS)
+def test_a_worker_has_what_slurm_gives_a_node(tmp_path: Path, options: str) -> None:
+    wanted, question = ALLOCATIONS[options]
+    (one,) = imported(
+        tmp_path, "slurm", f"#!/bin/bash\n#SBATCH {options}\nsrun ./a\n", "job.sbatch", image="openmpi"
+    ).imported
+    assert tuple(one.draft.values.get(name) for name in ("workers", "gpus", "cpu", "memory")) == wanted
+    asked = [found.message for found in one.findings if found.rule == IMPORT_ASKED]
+    assert [question in message for message in asked] == [True] * bool(question), asked
+
+
+@pytest.mark.parametrize("body", RANKS)
+def test_a_launcher_starts_its_own_ranks_on_a_node(tmp_path: Path, body: str) -> None:
+    image, ranks = RANKS[body]
+    text = f"#!/bin/bash\n#SBATCH -N 4 --ntasks-per-node=1 --gpus-per-node=8\n{body}\n"
+    (one,) = imported(tmp_path, "slurm", text, "job.sbatch", image=image).imported
+    assert (one.draft.values["workers"], one.draft.values.get("slots", 8)) == (4, ranks)
+    assert not [found for found in one.findings if found.is_error], one.findings
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("-N 4 --exclusive\nexport NCCL_DEBUG=INFO\nsrun torchrun --nproc_per_node=4 train.py", True),
+        ("-N 4 -p rtx\nnvidia-smi\nsrun torchrun --nproc_per_node=4 train.py", True),
+        ("-N 4 --gres=gpu:4\nnvidia-smi\nsrun torchrun --nproc_per_node=4 train.py", False),
+        ("-N 4\n# unset CUDA_VISIBLE_DEVICES\nsrun ./a", False),
+    ],
+)
+def test_gpus_that_no_option_asks_for_are_asked_about(tmp_path: Path, text: str, asks: bool) -> None:
+    batch = imported(tmp_path, "slurm", f"#!/bin/bash\n#SBATCH {text}\n", "job.sbatch", image="pytorch")
+    assert any("asks for no GPUs" in one.message for one in batch.everything) is asks

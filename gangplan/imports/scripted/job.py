@@ -20,6 +20,7 @@ from gangplan.imports.scripted.arrays import (
 )
 from gangplan.imports.scripted.assemble import AssembledCommand, assemble_command, find_rank_framework
 from gangplan.imports.scripted.captured import find_output_that_is_read
+from gangplan.imports.scripted.deepspeed import find_ranks_of_deepspeed
 from gangplan.imports.scripted.directives import BatchScript
 from gangplan.imports.scripted.items import ScriptItem
 from gangplan.imports.scripted.launch import ScriptLaunch, read_script_launch
@@ -298,8 +299,10 @@ class ScriptJob:
         settings["workers"] = SourceSetting(wanted.node_count, node)
         tasks = wanted.tasks_on_node
         has_starter = any(launch.starter for launch in self.launches.values())
+        programs = [_list_program_words(launch) for launch in self.launches.values()]
+        own = find_ranks_of_deepspeed(programs, self.script.text, wanted.gpus_on_node)
         if start != "torch" or not self._starts_itself():
-            slots = tasks if tasks and (has_starter or start == "mpi") else 1
+            slots = own or (tasks if tasks and (has_starter or start == "mpi") else 1)
             settings["slots"] = SourceSetting(
                 slots,
                 wanted.at.get("tasks_per_node")
@@ -341,7 +344,8 @@ class ScriptJob:
                     "Write the program that each rank runs.",
                 )
             )
-        work.questions += [*wanted.questions, *around.questions]
+        open_amounts = wanted.list_open_amounts(self.script.text, place)
+        work.questions += [*wanted.questions, *open_amounts, *around.questions]
         self._ask_about_start(work, around, made)
         if wanted.scratch or (
             "/scratch" in made.text

@@ -13,7 +13,7 @@ from gangplan.imports.scripted.variables import RUN_LABEL_FIELD
 from gangplan.imports.scripted.wanted import HostMount, WantedAllocation, format_spec_memory
 
 _GPU = "nvidia.com/gpu"
-_OF_CPU = ("cpus_per_node", "cpus_per_task", "cpus_per_gpu", "tasks_per_node", "tasks")
+_OF_CPU = ("cpus_per_node", "cpus_per_task", "cpus_per_gpu", "least_cpus", "tasks_per_node", "tasks")
 _OF_MEMORY = (
     "memory",
     "memory_per_gpu",
@@ -23,7 +23,7 @@ _OF_MEMORY = (
     "addresses_of_job",
     "addresses_per_task",
 )
-_OF_GPUS = ("gpus_per_node", "gpus", "gpus_per_task")
+_OF_GPUS = ("gpus_per_node", "gpus", "gpus_per_task", "gpus_per_socket", "tasks_per_gpu")
 # Folders that every container has, or that drivers and the fabric's owner put there.
 _OWN = (
     "/dev",

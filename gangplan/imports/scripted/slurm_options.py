@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gangplan.imports.account import Account, SourceNode
 from gangplan.imports.scripted.directives import ScriptOption
 from gangplan.imports.scripted.slurm_tables import (
+    NODE_CHOICE_REASON,
     SLURM_ASKED,
     SLURM_DROPPED,
     SLURM_FLAGS,
@@ -103,7 +104,7 @@ def apply_slurm_options(
 
 def _build_slurm_number_handler(name: str, to: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
     def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-        found = re.fullmatch(r"([0-9]{1,9})(?:-[0-9]+)?k?", value)
+        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]+))?k?", value)
         if found is None:
             node.asked(f"'{value}' is not a number")
             wanted.questions.append(
@@ -111,6 +112,9 @@ def _build_slurm_number_handler(name: str, to: str) -> Callable[[WantedAllocatio
             )
         else:
             wanted.say(name, int(found[1]), node, to)
+            if found[2] and int(found[2]) > int(found[1]):
+                message = f"Slurm gives the job from {found[1]} to {found[2]} nodes, and a run has {found[1]}"
+                wanted.questions.append((node, message, "Write how many workers it needs."))
 
     return handle
 
@@ -121,7 +125,9 @@ def _build_slurm_memory_handler(name: str) -> Callable[[WantedAllocation, str, S
         if count == 0 or value.upper() in ("MAX_MEM_PER_NODE", "ALL"):
             wanted.place("whole memory", node)
         elif count is None:
-            node.asked(f"'{value}' is not an amount of memory")
+            _ask_about_option(
+                wanted, node, f"'{value}' is not an amount of memory", "Write memory: of one worker."
+            )
         else:
             wanted.say(name, count, node, "memory")
 
@@ -138,40 +144,82 @@ def _map_slurm_disk(wanted: WantedAllocation, value: str, node: SourceNode) -> N
         node.same("nothing is asked for")
 
 
+def _ask_about_option(wanted: WantedAllocation, node: SourceNode, message: str, help: str) -> None:
+    """Ask about an option that is not in the spec, in the account and among the findings."""
+    node.asked(message)
+    wanted.questions.append((node, f"{node.name}: {message}", help))
+
+
 def _build_slurm_gpu_handler(name: str) -> Callable[[WantedAllocation, str, SourceNode], None]:
-    """Return the handler of `N`, `TYPE:N` or `TYPE`."""
+    """Return the handler of `N`, `TYPE:N` or `TYPE`; several with commas add up."""
 
     def handle(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-        model, _, count = value.rpartition(":")
-        is_open = "$" in count  # a variable that the script does not set, in place of a number
-        if is_open:
-            message = f"'{value}' is not a number of GPUs"
-            wanted.questions.append((node, message, "Correct the option, or fill it in: --set NAME=VALUE."))
-            count = "1"
-        elif count and not count.isdigit():
-            model, count = count, "1"
-        if not count.isdigit() or len(count) > 6:
-            node.asked(f"'{value}' is not a number of GPUs")
-            return
-        if is_open and wanted.gpus_on_node is not None:
-            node.asked(f"'{value}' is not a number of GPUs")
-        else:
-            wanted.say(name, int(count), node, "gpus")
-        if model:
-            wanted.models.append((model, node))
+        total = 0
+        for part in value.split(","):
+            model, _, count = part.rpartition(":")
+            is_open = "$" in count  # a variable that the script does not set, in place of a number
+            if is_open:
+                message = f"'{part}' is not a number of GPUs"
+                wanted.questions.append(
+                    (node, message, "Correct the option, or fill it in: --set NAME=VALUE.")
+                )
+                count = "1"
+            elif count and not count.isdigit():
+                model, count = count, "1"
+            if not count.isdigit() or len(count) > 6:
+                _ask_about_option(
+                    wanted, node, f"'{part}' is not a number of GPUs", "Write gpus: of one worker."
+                )
+                return
+            if model:
+                wanted.models.append((model, node))
+            if is_open and wanted.gpus_on_node is not None:
+                node.asked(f"'{part}' is not a number of GPUs")
+                return
+            total += int(count)
+        wanted.say(name, total, node, "gpus")
 
     return handle
 
 
 def _map_slurm_gres(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
-    for part in value.split(","):
+    found: list[str] = []
+    for part in re.sub(r"\(.*?\)", "", value).split(","):
         kind, _, rest = part.removeprefix("gres/").removeprefix("gres:").partition(":")
         if kind == "gpu":
-            _build_slurm_gpu_handler("gpus_per_node")(wanted, re.sub(r"\(.*\)", "", rest) or "1", node)
+            found.append(rest or "1")
         elif kind in ("none", ""):
             node.same("nothing is asked for")
+        elif kind in ("mps", "shard") or kind.startswith("gpu"):
+            _ask_about_option(
+                wanted,
+                node,
+                f"{part} is not a number of whole GPUs, and the spec has none for it",
+                "Write gpus: 1.",
+            )
         else:
             node.asked(f"{kind} is a resource of Slurm; devices: asks for one that Kubernetes knows")
+    if found:
+        _build_slurm_gpu_handler("gpus_per_node")(wanted, ",".join(found), node)
+
+
+def _map_slurm_resources_of_task(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    """Map `--tres-per-task=cpu=8,gres/gpu:a100=2`; a colon may be in place of the equals sign."""
+    for part in value.split(","):
+        kind, _, count = re.sub(r"[:=](?=[0-9]+$)", "=", part).partition("=")
+        name, _, model = kind.removeprefix("gres/").partition(":")
+        if name == "cpu" and count.isdigit():
+            wanted.say("cpus_per_task", int(count), node, "cpu")
+        elif name == "gpu":
+            text = f"{model}:{count or 1}" if model else count or "1"
+            _build_slurm_gpu_handler("gpus_per_task")(wanted, text, node)
+        else:
+            node.asked(f"{part} is a resource of Slurm; devices: asks for one that Kubernetes knows")
+
+
+def _map_slurm_sockets(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
+    wanted.sockets_per_node = int(value) if value.isdigit() else None
+    node.dropped(NODE_CHOICE_REASON)
 
 
 def _map_slurm_time_limit(wanted: WantedAllocation, value: str, node: SourceNode) -> None:
@@ -299,7 +347,11 @@ _HANDLERS: dict[str, Callable[[WantedAllocation, str, SourceNode], None]] = {
     "gpus": _build_slurm_gpu_handler("gpus"),
     "gpus-per-node": _build_slurm_gpu_handler("gpus_per_node"),
     "gpus-per-task": _build_slurm_gpu_handler("gpus_per_task"),
+    "gpus-per-socket": _build_slurm_gpu_handler("gpus_per_socket"),
+    "sockets-per-node": _map_slurm_sockets,
     "gres": _map_slurm_gres,
+    "mincpus": _build_slurm_number_handler("least_cpus", "cpu"),
+    "tres-per-task": _map_slurm_resources_of_task,
     "mem": _build_slurm_memory_handler("memory"),
     "mem-per-cpu": _build_slurm_memory_handler("memory_per_cpu"),
     "mem-per-gpu": _build_slurm_memory_handler("memory_per_gpu"),

@@ -27,7 +27,7 @@ SLURM_FLAGS = frozenset(
 TEAM_QUEUE_REASON = "the team's queue and quota take the place of accounts, partitions and limits"
 _LOG = "the log of a run is what its pods print (gangplan logs)"
 _MAIL = "alerts are the platform's (docs/observability.md)"
-_CORES = "which cores and devices a rank gets is the node's to choose; mpi.bindTo binds ranks"
+NODE_CHOICE_REASON = "which cores and devices a rank gets is the node's to choose; mpi.bindTo binds ranks"
 _STEP = "it is about steps of a batch job; a run is one launch"
 _ACCOUNTING = "it is for Slurm's accounting"
 _HOSTS = "it names machines of the old cluster; pools and placement choose nodes"
@@ -36,8 +36,8 @@ SLURM_DROPPED: dict[str, str] = {
     **dict.fromkeys(["output", "error", "open-mode", "input", "label", "unbuffered", "quiet", "verbose", "parsable"], _LOG),
     **dict.fromkeys(["mail-type", "mail-user"], _MAIL),
     **dict.fromkeys(
-        ["cpu-bind", "mem-bind", "gpu-bind", "gres-flags", "distribution", "hint", "threads-per-core", "ntasks-per-core", "ntasks-per-socket", "sockets-per-node", "cores-per-socket", "extra-node-info", "core-spec", "thread-spec", "cpu-freq", "gpu-freq", "accel-bind", "tres-bind", "threads", "contiguous", "spread-job", "use-min-nodes"],
-        _CORES,
+        ["cpu-bind", "mem-bind", "gpu-bind", "gres-flags", "distribution", "hint", "threads-per-core", "ntasks-per-core", "ntasks-per-socket", "cores-per-socket", "extra-node-info", "core-spec", "thread-spec", "cpu-freq", "gpu-freq", "accel-bind", "tres-bind", "threads", "contiguous", "spread-job", "use-min-nodes"],
+        NODE_CHOICE_REASON,
     ),
     **dict.fromkeys(
         ["mpi", "jobid", "exact", "overlap", "overcommit", "wait", "kill-on-bad-exit", "no-kill", "immediate", "relative", "pty", "propagate", "bcast", "disable-status", "epilog", "prolog", "task-epilog", "task-prolog", "resv-ports", "preserve-env", "het-group", "whole", "wait-all-nodes", "slurmd-debug", "msg-timeout", "test-only", "no-shell", "send-libs", "x11", "oversubscribe", "share", "export-file", "get-user-env", "kill-on-invalid-dep", "ignore-pbs", "container-env", "container-name", "container-remap-root", "no-container-remap-root", "container-writable", "container-readonly", "no-container-mount-home", "container-save", "container", "container-id", "no-container-entrypoint", "interactive", "external"],
@@ -55,6 +55,4 @@ SLURM_ASKED = {
     "network": "network.rdma and the pool's fabric say how workers reach each other",
     "switches": "placement.topology keeps workers close together",
     "container-mount-home": "a run has no home folder; put what it needs on a claim",
-    "tres-per-task": "gpus and cpu are what each worker gets",
-    "mincpus": "cpu is what each worker gets",
 }

@@ -18,6 +18,10 @@ WHOLE_NODE_REASON = "a worker has its cores, memory and GPUs to itself"
 # PBS also counts in words (OpenPBS, src/lib/Libattr/attr_fn_size.c), which have 8 bytes on 64-bit machines.
 _WORD = 8
 _MIB = 1 << 20
+# Signs of GPUs; nodes that a job has to itself give it all of theirs (sbatch(1), Slurm 25.05, --exclusive).
+_OF_CUDA = re.compile(r"^[^#\n]*?\b(NCCL_\w+|CUDA_\w+|nvidia-smi|deepspeed)\b", re.MULTILINE)
+_OF_NODES = ("gpus_per_node", "gpus", "gpus_per_task", "tasks_per_gpu", "tasks")
+_GPUS_OF_NODE = 8  # of most machines, where a script leaves the number of nodes open
 _UNITS = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -46,9 +50,12 @@ class WantedAllocation:
     cpus_per_task: int | None = None
     cpus_per_node: int | None = None
     cpus_per_gpu: int | None = None
+    least_cpus: int | None = None
     gpus: int | None = None
     gpus_per_node: int | None = None
     gpus_per_task: int | None = None
+    gpus_per_socket: int | None = None
+    sockets_per_node: int | None = None
     memory: int | None = None
     memory_per_cpu: int | None = None
     memory_per_gpu: int | None = None
@@ -102,8 +109,18 @@ class WantedAllocation:
             return max(1, self.nodes)
         if self.tasks and self.tasks_per_node:
             return -(-self.tasks // self.tasks_per_node)
-        per_node = self.gpus_per_node or 0
-        return -(-self.gpus // per_node) if self.gpus and per_node else 1
+        if self.gpus and self.gpus_per_node:
+            return -(-self.gpus // self.gpus_per_node)
+        return self._count_nodes_for_gpus()
+
+    def _count_nodes_for_gpus(self) -> int:
+        """Return the nodes that all GPUs of the job fill, where the scheduler chooses how many there are."""
+        gpus = self.gpus or (self.gpus_per_task or 0) * (self.tasks or 1)
+        if self.tasks_per_gpu and self.tasks and not gpus:
+            gpus = -(-self.tasks // self.tasks_per_gpu)
+        parts = gpus if self.tasks is None or gpus % self.tasks else self.tasks
+        even = (one for one in range(1, parts + 1) if parts % one == 0 and gpus // one <= _GPUS_OF_NODE)
+        return 1 if self.tasks_per_node or self.gpus_per_node is not None else next(even, max(parts, 1))
 
     @property
     def tasks_on_node(self) -> int | None:
@@ -127,20 +144,21 @@ class WantedAllocation:
             return self.gpus_per_task * (self.tasks_on_node or 1)
         if self.tasks_per_gpu and self.tasks_on_node:
             return -(-self.tasks_on_node // self.tasks_per_gpu)
+        if self.gpus_per_socket and self.sockets_per_node:
+            return self.gpus_per_socket * self.sockets_per_node
         return None
 
     @property
     def cpus_on_node(self) -> int | None:
         """Cores per node; None if no option states them, or the whole node is meant."""
-        if self.cpus_per_node is not None:
-            return self.cpus_per_node
-        if self.cpus_per_gpu is not None and self.gpus_on_node:
-            return self.cpus_per_gpu * self.gpus_on_node
-        if self.cpus_per_task is not None:
-            return self.cpus_per_task * (self.tasks_on_node or 1)
-        if self.tasks_on_node and not self.gpus_on_node and "exclusive" not in self.at:
-            return self.tasks_on_node
-        return None
+        stated = self.cpus_per_node
+        if stated is None and self.cpus_per_gpu is not None and self.gpus_on_node:
+            stated = self.cpus_per_gpu * self.gpus_on_node
+        if stated is None and self.cpus_per_task is not None:
+            stated = self.cpus_per_task * (self.tasks_on_node or 1)
+        if stated is None and not self.gpus_on_node and "exclusive" not in self.at:
+            stated = self.tasks_on_node
+        return max(stated or 0, self.least_cpus or 0) or None
 
     @property
     def memory_on_node(self) -> int | None:
@@ -150,11 +168,16 @@ class WantedAllocation:
         if self.memory_per_gpu and self.gpus_on_node:
             return self.memory_per_gpu * self.gpus_on_node
         if self.memory_per_cpu:
-            return self.memory_per_cpu * (self.cpus_on_node or self.tasks_on_node or 1)
+            cores = self.cpus_on_node or (None if self._has_open_cores() else self.tasks_on_node or 1)
+            return self.memory_per_cpu * cores if cores else None
         if of_job := self.memory_of_job or (not self.memory_per_task and self.addresses_of_job):
             return -(-of_job // self.node_count // _MIB) * _MIB
         per_task = self.memory_per_task or self.addresses_per_task
         return per_task * (self.tasks_on_node or 1) if per_task else None
+
+    def _has_open_cores(self) -> bool:
+        """Return whether only the old cluster knows how many cores the job has on a node."""
+        return self.cpus_on_node is None and bool(self.gpus_on_node or "exclusive" in self.at)
 
     def parts_of_whole_nodes(self) -> dict[str, SourceNode]:
         """Return what the job takes all of on its nodes, cpu or memory, with the option that says so.
@@ -196,6 +219,30 @@ class WantedAllocation:
                 "Choose workers and gpus, so that each worker has the same.",
                 self.at["gpus"],
             )
+
+    def list_open_amounts(self, text: str, place: SourceNode) -> Iterator[tuple[SourceNode, str, str]]:
+        """Yield questions about amounts that only the old cluster knows; `text` is the script."""
+        nodes, gpus = self.node_count, self.gpus_on_node
+        is_open = self.nodes is None and not self.tasks_per_node and not (self.gpus and self.gpus_per_node)
+        if is_open and gpus and (nodes > 1 or ((self.tasks or 1) > 1 and self.gpus_per_node)):
+            node = next(self.at[one] for one in _OF_NODES if one in self.at)
+            message = f"the scheduler chooses the number of nodes; the run has {nodes} with {gpus} GPUs each"
+            yield node, message, "Write workers, and gpus of one worker."
+        if self.memory_per_cpu and self.memory_on_node is None:
+            node = self.at["memory_per_cpu"]
+            message = "only the old cluster knows how many cores the job has on a node, each with this memory"
+            node.account.remark(node.path, "asked", "", message)
+            yield node, message, "Write memory of one worker."
+        if self.gpus_per_socket and not gpus:
+            node = self.at["gpus_per_socket"]
+            message = "without --sockets-per-node it says no number of GPUs"
+            node.account.remark(node.path, "asked", "", message)
+            yield node, message, "Write gpus of one worker."
+        elif not gpus and (found := _OF_CUDA.search(text)):
+            message = (
+                f"the script has {found[1]}, and asks for no GPUs; its nodes may have had some all the same"
+            )
+            yield self.at.get("exclusive", place), message, "Write gpus of one worker."
 
     def counts(self) -> AllocationCounts:
         """Return what a script can know about it."""
