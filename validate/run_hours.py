@@ -1,16 +1,19 @@
-"""What a run takes at most, read from its own objects: its nodes, the GPUs or cores of each, its deadline."""
+"""What a run takes at most, read from its own objects: all of its pods and their deadlines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+from gangplan.kueue.units import KUEUE_CPU, convert_from_kueue_count
 from gangplan.model.amounts import is_gpu
-from gangplan.model.backend import MPIJOB, RUNTIME_KIND, TRAINJOB
-from gangplan.model.cost import format_hours
+from gangplan.model.backend import RUNTIME_KIND, TRAINJOB
+from gangplan.model.cost import SECONDS_PER_HOUR, format_hours
 from gangplan.objects import Body
-from gangplan.validate.jobset import list_replicated_jobs
+from gangplan.validate.expand import EXPANDERS, ExpandedPods
+from gangplan.validate.kueue.requests import LimitRanges, adjust_workload_pod_spec, requests_of
 
 ObjectKey = tuple[str, str, str]  # kind, namespace, name
 Bodies = Mapping[ObjectKey, Body]
@@ -19,6 +22,8 @@ Bodies = Mapping[ObjectKey, Body]
 def describe_run_hours(bodies: Bodies, key: ObjectKey) -> str:
     """Describe what a run takes: `at most 768 GPU-hours`."""
     hours, unit = compute_maximum_run_hours(bodies, key)
+    if not unit:
+        return "for a time that its objects do not say"
     return "without a limit of time" if hours is None else f"at most {format_hours(hours)} {unit}-hours"
 
 
@@ -30,67 +35,67 @@ def describe_total_run_hours(bodies: Bodies, keys: Iterable[ObjectKey]) -> str:
     amounts: dict[str, Decimal] = {}
     for key in keys:
         hours, unit = compute_maximum_run_hours(bodies, key)
-        amounts[unit] = amounts.get(unit, Decimal(0)) + (hours or 0)
+        amounts[unit or "CPU"] = amounts.get(unit or "CPU", Decimal(0)) + (hours or 0)
     told = (f"{format_hours(amounts[unit])} {unit}-hours" for unit in sorted(amounts, reverse=True))
     return f"at most {' and '.join(told)}"
 
 
 def compute_maximum_run_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
-    """Return the hours of GPUs or CPUs that a run takes at most, and which unit.
+    """Return the hours of GPUs or CPUs that all pods of a run take at most, and which unit.
 
-    The hours are None without a deadline.
+    The hours are None without a deadline, and the unit is empty for objects that cannot be read.
     """
-    return _AMOUNTS[key[0]](bodies, key)
+    try:
+        return _sum_pod_hours(bodies, key)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None, ""
 
 
-def _compute_trainjob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
-    spec = bodies[key].get("spec") or {}
-    nodes = (spec.get("trainer") or {}).get("numNodes") or 1
-    runtime = bodies.get((RUNTIME_KIND, key[1], key[2]))
-    jobs = [
-        _read_job_deadline_and_resources(job) for job in (list_replicated_jobs(runtime) if runtime else ())
-    ]
-    gpus = max((count for _, count, _ in jobs), default=0)
-    cores = max((cpu for _, _, cpu in jobs), default=Decimal(0))
-    seconds = spec.get("activeDeadlineSeconds") or max((limit for limit, _, _ in jobs), default=0)
-    amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
-    return (amount * nodes * seconds / 3600 if seconds else None), unit
+def _sum_pod_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
+    """Return the hours of all pods, as gangplan.model.cost counts those of a plan.
+
+    Steps end at their own deadlines, and each attempt begins with the first of them; all other pods are there
+    as long as the run.
+    """
+    job = bodies[key]
+    holder = bodies.get((RUNTIME_KIND, key[1], key[2])) if key[0] == TRAINJOB.kind else job
+    if holder is None:
+        return None, ""
+    pods = EXPANDERS[key[0]](job, holder, 0)
+    names = {name for one in pods for name in _list_completed_before(one)}
+    steps = {one.name: _read_job_deadline(one) for one in pods if one.name in names}
+    attempts = 1 + int(
+        _read_nested_field(holder, "spec", "template", "spec", "failurePolicy", "maxRestarts") or 0
+    )
+    whole = _read_run_deadline(job)
+    if not whole:
+        longest = max((_read_job_deadline(one) for one in pods if one.name not in names), default=0)
+        whole = (sum(steps.values()) + longest) * attempts if longest else 0
+    gpus = cores = Fraction(0)
+    for one in pods:
+        hours = Fraction(min(steps.get(one.name, 0) * attempts or whole, whole) * one.count, SECONDS_PER_HOUR)
+        asked = requests_of(adjust_workload_pod_spec(one.template["spec"], LimitRanges([]), {}))
+        for name, count in asked.items():
+            amount = convert_from_kueue_count(name, count) * hours
+            gpus += amount if is_gpu(name) else 0
+            cores += amount if name == KUEUE_CPU else 0
+    amount, unit = (gpus, "GPU") if gpus else (cores, "CPU")
+    return (Decimal(amount.numerator) / amount.denominator if whole else None), unit
 
 
-def _compute_mpijob_hours(bodies: Bodies, key: ObjectKey) -> tuple[Decimal | None, str]:
-    spec = bodies[key].get("spec") or {}
-    worker = _read_nested_field(spec, "mpiReplicaSpecs", "Worker") or {}
-    _, gpus, cores = _read_job_deadline_and_resources({"template": {"spec": worker}})
-    nodes = int(worker.get("replicas") or 0) + bool(spec.get("runLauncherAsWorker"))
-    seconds = int(_read_nested_field(spec, "runPolicy", "activeDeadlineSeconds") or 0)
-    amount, unit = (Decimal(gpus), "GPU") if gpus else (cores, "CPU")
-    return (amount * nodes * seconds / 3600 if seconds else None), unit
+def _list_completed_before(pods: ExpandedPods) -> list[str]:
+    """Return the jobs that are complete before these pods start: steps of the run."""
+    needed = pods.entry.get("dependsOn") or ()
+    return [one["name"] for one in needed if one.get("status") == "Complete"]
 
 
-_AMOUNTS: Mapping[str, Callable[[Bodies, ObjectKey], tuple[Decimal | None, str]]] = {
-    TRAINJOB.kind: _compute_trainjob_hours,
-    MPIJOB.kind: _compute_mpijob_hours,
-}
+def _read_job_deadline(pods: ExpandedPods) -> int:
+    return int(_read_nested_field(pods.entry, "template", "spec", "activeDeadlineSeconds") or 0)
 
 
-def _read_job_deadline_and_resources(job: Body) -> tuple[int, int, Decimal]:
-    """Return a replicated job's deadline in seconds, and the GPUs and cores that one of its pods asks for."""
-    spec = _read_nested_field(job, "template", "spec") or {}
-    gpus, cores = 0, Decimal(0)
-    for one in _read_nested_field(spec, "template", "spec", "containers") or ():
-        limits = _read_nested_field(one, "resources", "limits") or {}
-        gpus += sum(
-            int(str(count)) for name, count in limits.items() if is_gpu(name) and str(count).isdigit()
-        )
-        cores += _parse_cpu_cores(str(limits.get("cpu", "0")))
-    return int(spec.get("activeDeadlineSeconds") or 0), gpus, cores
-
-
-def _parse_cpu_cores(text: str) -> Decimal:
-    plain = text.removesuffix("m")
-    if not plain.replace(".", "", 1).isdigit():
-        return Decimal(0)
-    return Decimal(plain) / (1000 if text.endswith("m") else 1)
+def _read_run_deadline(job: Body) -> int:
+    own = _read_nested_field(job, "spec", "activeDeadlineSeconds")
+    return int(own or _read_nested_field(job, "spec", "runPolicy", "activeDeadlineSeconds") or 0)
 
 
 def _read_nested_field(body: Any, *path: str) -> Any:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gangplan.model.backend import BACKEND_BY_KIND
+from gangplan.model.cost import format_hours
+from gangplan.source import load_objects
+from gangplan.validate.run_hours import describe_run_hours
 from tests import workspaces
+from tests.golden import render_example
 from tests.report.test_cost import CPU, GPU
 from tests.review.repository import begin
 from tests.workspaces import gangplan, write
@@ -38,6 +44,9 @@ def document(root: Path, *flags: object) -> dict[str, Any]:
     return found
 
 
+# Examples with launchers, roles, steps and sidecars, also of MPIJobs and of an old Trainer.
+LAUNCHED = ["openmpi5-cpu", "mpich-runs-ranks", "mpijob", "roles", "steps", "setup-and-sidecars"]
+LAUNCHED += ["trainer-2.1-deadline"]
 OLD = ('trainer: "2.3.0", kueue: "0.19.2"', 'trainer: "2.1.0", kueue: "0.15.2"')
 # Steps, more lines of the spec, versions; GPU-hours, the most, and the row of the plan.
 CASES = {
@@ -72,6 +81,35 @@ def test_each_case_costs_the_listed_amount_at_most(name: str, root: Path) -> Non
         f"new run, at most {hours if '.' in hours and len(hours) < 4 else round(float(hours))} GPU-hours"
         in plan
     )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_objects_take_the_hours_that_are_paid_for(name: str, root: Path) -> None:
+    steps, more, versions, *_ = CASES[name]
+    write(root, files(steps, more, versions))
+    assert gangplan("render", "-C", root).code == 0
+    _compare_hours(root)
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_launchers_and_roles_count_in_the_objects_too(name: str) -> None:
+    _compare_hours(render_example(name).parent)
+
+
+def _compare_hours(root: Path) -> None:
+    """Compare what --base says about new runs with the costs of the same runs."""
+    costs = json.loads(gangplan("cost", "-C", root, "--format", "json").out)["runs"]
+    assert costs
+    for run in costs:
+        text = (root / "rendered" / run["cluster"] / "runs" / run["team"] / f"{run['run']}.yaml").read_text()
+        bodies = {
+            (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one
+            for one in load_objects(text)
+        }
+        (key,) = (key for key in bodies if key[0] in BACKEND_BY_KIND)
+        unit = "GPU" if run["gpuHours"] != "0" else "CPU"
+        hours = Decimal(run[f"{unit.lower()}Hours"])
+        assert describe_run_hours(bodies, key) == f"at most {format_hours(hours)} {unit}-hours"
 
 
 def test_expected_counts_steps_no_longer_than_the_run(root: Path) -> None:

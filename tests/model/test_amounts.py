@@ -56,7 +56,9 @@ def test_resources_of_all_vendors_count_as_gpus() -> None:
 def test_hours_are_gpu_hours_for_every_kind_of_gpu(resource: str) -> None:
     """Two workers have four of them each, for an hour."""
     box = {"name": "node", "resources": {"limits": {resource: "4", "cpu": "8"}}}
-    pod = {"template": {"spec": {"template": {"spec": {"containers": [box]}}}}}
+    labels = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    job = {"metadata": {"labels": labels}, "spec": {"template": {"spec": {"containers": [box]}}}}
+    pod = {"name": "node", "template": job}
     runtime = {"kind": "TrainingRuntime", "spec": {"template": {"spec": {"replicatedJobs": [pod]}}}}
     run = {"spec": {"trainer": {"numNodes": 2}, "activeDeadlineSeconds": 3600}}
     bodies = {("TrainJob", "a", "x"): run, ("TrainingRuntime", "a", "x"): runtime}

@@ -20,7 +20,7 @@ from gangplan.live import whole
 from gangplan.model import backend, kinds
 from gangplan.plan import RunPlan
 from gangplan.trace import run as traced
-from gangplan.validate import consistency, expand, made, promise, run_hours, transition, world
+from gangplan.validate import consistency, expand, made, promise, transition, world
 from gangplan.validate.expand import ExpandedPods
 from gangplan.validate.kueue import proof
 from gangplan.validate.network import pods
@@ -81,7 +81,7 @@ spec:
 TABLES = {
     "name": (generators.RUN_GENERATORS, pods.LABELS, argocd.DRIFTS, flux._REPLACING),
     "kind": (
-        *(expand.EXPANDERS, consistency.CHECKS, lifecycle.TRAPS, proof._RESIZED, run_hours._AMOUNTS),
+        *(expand.EXPANDERS, consistency.CHECKS, lifecycle.TRAPS, proof._RESIZED),
         *(made._SKETCHES, made._MAKERS, whole._CHILDREN, traced.RUN_TABLES),
         {one.name: one for one in health.HEALTH_KINDS},
         {one.name: one for one in kinds.RENDERED_KINDS},
