@@ -6,13 +6,15 @@ from gangplan.imports.account import SourceNode
 from gangplan.imports.amounts import MIG_PREFIX, convert_imported_cores, convert_imported_memory, is_fabric
 from gangplan.imports.claims import map_imported_device_claims
 from gangplan.imports.draft import SpecDraft
-from gangplan.imports.pods import SourceContainer
+from gangplan.imports.pods import SourceContainer, read_amounts
 from gangplan.imports.workload import PodRole
 from gangplan.model.amounts import GPU_RESOURCES
+from gangplan.model.quantity import parse_quantity
 from gangplan.spec.machines import GPU_MODELS
 from gangplan.spec.nodes import PoolGpu
 
 _MOST_GPUS = 16
+_OF_POD = {"cpu": convert_imported_cores, "memory": convert_imported_memory}
 _PAGES = "hugepages-"
 _NVIDIA = "nvidia.com/"
 _VENDORS = ("amd.com/", "gpu.intel.com/", "habana.ai/")
@@ -43,9 +45,25 @@ def map_imported_resources(draft: SpecDraft, role: PodRole) -> None:
                 )
         else:
             _map_device_request(draft, name, amount, nodes)
+    for part in (role.pod.node, *role.pod.more):
+        _map_resources_of_pod(draft, role, part["resources"], "launcher." if is_launcher else "")
     map_imported_device_claims(draft, role, is_launcher)
     if not container.resources and not container.resources_node["claims"]:
         container.resources_node.same("nothing is asked for")
+
+
+def _map_resources_of_pod(draft: SpecDraft, role: PodRole, node: SourceNode, prefix: str) -> None:
+    """Map resources of a pod as a whole (Kubernetes 1.34), which its only container has if it states none."""
+    for name, amount in read_amounts(node).items():
+        places = [one for one in (node["limits"][name], node["requests"][name]) if one]
+        value = _OF_POD[name](amount) if name in _OF_POD else None
+        own = role.pod.main.resources.get(name)
+        if value is not None and own is None and not role.pod.sidecars:
+            _map_resource_amount(draft, f"{prefix}{name}", value, places)
+            continue
+        message = f"the pod has {amount} in all, and a run has what each of its containers states"
+        draft.ask(places[0], message, f"Write {prefix}{name} of the program.")
+        draft.miss("resources", f"{name} of the pod", amount, own, message)
 
 
 def _list_amount_places(container: SourceContainer, name: str) -> list[SourceNode]:
@@ -76,6 +94,20 @@ def _map_resource_amount(
                 node.mapped(path)
             else:
                 node.dropped(f"a run's requests are its limits: {path} is {value}")
+    elif parse_quantity(str(value)).nano > parse_quantity(str(_read_given(draft, path))).nano:
+        _wonder_about_smaller_amount(draft, path, value, first)
+
+
+def _read_given(draft: SpecDraft, path: str) -> object:
+    """Return the value that a field of the spec has already."""
+    block, _, name = path.rpartition(".")
+    return (draft.values[block] if block else draft.values)[name]
+
+
+def _wonder_about_smaller_amount(draft: SpecDraft, path: str, value: object, node: SourceNode) -> None:
+    given = _read_given(draft, path)
+    message = f"{path}: these pods have {value}, others {given}; the run gives all of them {given}"
+    draft.wonder(node, message, f"Write {path}: {value} if every worker may have that much.")
 
 
 def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[SourceNode]) -> None:
@@ -89,8 +121,9 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
                 draft.ask(node, f"a worker has up to {_MOST_GPUS} GPUs", "Write workers: and gpus:.")
             return
         draft.gpu_resource = name
-        for node in nodes:
-            draft.put("gpus", count, node)
+        is_same = [draft.put("gpus", count, node) for node in nodes]
+        if not all(is_same) and count > draft.values["gpus"]:
+            _wonder_about_smaller_amount(draft, "gpus", count, nodes[0])
         if name.startswith(MIG_PREFIX):
             draft.put("gpu.mig", name.removeprefix(MIG_PREFIX))
         else:

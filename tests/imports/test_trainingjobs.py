@@ -398,3 +398,36 @@ def test_a_folder_of_roots_home_that_no_variable_names_is_refused(tmp_path: Path
         tmp_path, "pytorchjob", CACHED.replace("/root/.cache/huggingface", "/root/models")
     ).imported
     assert {each.rule for each in one.findings if each.is_error} == {"mount-hides"}
+
+
+# Resources of the master and of workers, and of the workers' pods -> cpu, memory and GPUs of the run, and what is asked.
+POD = "{limits: {cpu: 64, memory: 800Gi}}"
+ASKED_AMOUNTS = {
+    "of the pod alone": ("{limits: {nvidia.com/gpu: 2}}", "{limits: {nvidia.com/gpu: 2}}", POD, (64, "800Gi", 2), []),
+    "of the pod and its container": (
+        "{limits: {memory: 4Gi}}", "{limits: {memory: 4Gi}}", POD, (64, "4Gi", None), ["Master.template.spec.resources.limits.memory: the pod has 800Gi in all", "Worker.template.spec.resources.limits.memory"],
+    ),
+    "more of the master": (
+        "{limits: {cpu: 8, memory: 500Gi, nvidia.com/gpu: 8}}", "{limits: {cpu: 4, memory: 50Gi, nvidia.com/gpu: 2}}", "{}",
+        (4, "50Gi", 2), ["cpu: these pods have 8, others 4", "memory: these pods have 500Gi", "gpus: these pods have 8"],
+    ),
+    "less of the master": ("{limits: {cpu: 1, nvidia.com/gpu: 1}}", "{limits: {cpu: 4, nvidia.com/gpu: 2}}", "{}", (4, None, 2), []),
+    "more than a node": ("{limits: {nvidia.com/gpu: 32}}", "{}", "{}", (None, None, None), ["a worker has up to 16 GPUs"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED_AMOUNTS)
+def test_no_amount_is_lost_in_silence(name: str, tmp_path: Path) -> None:
+    master, worker, pod, wanted, asked = ASKED_AMOUNTS[name]
+    container = "name: pytorch, image: 'registry.example.com/optics/lens:7', command: [torchrun, train.py]"
+    text = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: lens}\nspec:\n  pytorchReplicaSpecs:\n"
+    for role, resources in (("Master", master), ("Worker", worker)):
+        box = f"{{{container}, resources: {resources}}}"
+        text += (
+            f"    {role}: {{replicas: 1, template: {{spec: {{resources: {pod}, containers: [{box}]}}}}}}\n"
+        )
+    (one,) = imported(tmp_path, "pytorchjob", text).imported
+    assert tuple(one.draft.values.get(field) for field in ("cpu", "memory", "gpus")) == wanted
+    told = {ask.message for ask in one.draft.questions if "digest" not in ask.message}
+    assert len(told) == len(asked), told
+    assert all(any(said in message for message in told) for said in asked), told
