@@ -188,7 +188,7 @@ def _convert_script_with_several_launches(
 
 def _record_launcher_counts(found: ConvertedCommand, one: FoundLauncher, env: Mapping[str, str]) -> None:
     """Record counts that the launcher states, if they are known before the run."""
-    # torch/distributed/run.py of PyTorch 2.9: --nproc-per-node, default PET_NPROC_PER_NODE, else 1
+    # torch/distributed/run.py of PyTorch (010929fd): --nproc-per-node, default PET_NPROC_PER_NODE, else 1
     counts = {use.option.role for use in one.reading.uses}
     found.starts_one = one.start.launcher.kind == "torch" and "per-host" not in counts
     for use in one.reading.uses:

@@ -1,4 +1,4 @@
-"""Count the ranks that DeepSpeed starts on each node of a batch script (deepspeed/launcher/runner.py, 0.19.8)."""
+"""Count the ranks that DeepSpeed starts on each node of a batch script (deepspeed/launcher/runner.py)."""
 
 from __future__ import annotations
 
