@@ -36,6 +36,7 @@ from gangplan.plan.flags import (
     list_open_mpi_forwarded_variables,
 )
 from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launch_variables import check_variables_removed_from_ranks
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_script_index
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
@@ -91,6 +92,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_command_words(job, is_proposed_command_sound),
         *_find_launcher_problems(job, found),
         *(() if found else check_outer_launch_program(job)),
+        *(() if found else check_variables_removed_from_ranks(job)),
         *_check_scripts(job, found, is_proposed_command_sound),
         *check_mpi_options(job, found),
         *check_env_values(job),

@@ -13,6 +13,7 @@ from gangplan.plan.launchers import MPI_LAUNCHERS, FoundLauncher
 from gangplan.plan.launchers.training import TORCHRUN
 from gangplan.plan.reach import explain_broken_mpi_launch, explain_variable_of_scheduler, ssh_component_of
 from gangplan.plan.words import TEMPLATE_EXPRESSION, VARIABLE_REFERENCE
+from gangplan.rules.model import Rule, Severity
 from gangplan.rules.pods import ENV_AMOUNT_UNSTATED, ENV_OWN_VALUE
 from gangplan.rules.specs import ENV_LITERAL, ENV_RESERVED
 from gangplan.spec.nodes import find_spec_field_of_resource
@@ -51,12 +52,13 @@ def check_meeting_names_in_env(job: Job) -> Iterator[Problem]:
     names = list_meeting_names(job)
     for one in job.env:
         if one.name in names and (one.name != _PORT or one.is_own) and not _is_index_of_pod(one):
-            yield _build_meeting_name_problem(_find_env_path(one), one.name, "worker")
+            yield build_meeting_name_problem(_find_env_path(one), one.name, "worker", ENV_RESERVED)
     for role in job.roles:
         names = list_meeting_names(job, role.name)
         for one in role.env:
             if one.name in names and not _is_index_of_pod(one):
-                yield _build_meeting_name_problem((*role.place, "env", one.name), one.name, role.name)
+                path = (*role.place, "env", one.name)
+                yield build_meeting_name_problem(path, one.name, role.name, ENV_RESERVED)
 
 
 def _find_scheduler_variables_in_env(job: Job) -> Iterator[Problem]:
@@ -87,19 +89,23 @@ def check_torchrun_options_in_env(job: Job, found: Sequence[FoundLauncher]) -> I
     """
     names = list_meeting_names(job)  # have a finding already
     for one in job.env if job.image.framework == "torch" else ():
-        option = TORCHRUN.options.get(one.name.removeprefix(_TORCHRUN).lower())
-        is_option = option is not None and one.name.startswith(_TORCHRUN) and one.name not in names
-        if option is None or not is_option or not one.is_plain:
-            continue
-        said = ""
-        if option.role == "standalone" and one.value != "0" and job.workers > 1:
-            said = f"lets every worker train alone, but the run has {job.workers} workers"
-        elif option.role in _PROGRAM and one.value != "0" and not found:
-            said = "changes how torchrun starts the program, and gangplan tells it that by options"
-        elif option.role == "rendezvous" and job.workers > 1 and one.value not in ("", "static"):
-            said = "tells all workers the same about where they meet; Trainer tells each its own"
-        if said:
+        said = explain_torchrun_variable(job, one.name, one.value, bool(found)) if one.is_plain else ""
+        if said and one.name not in names:
             yield Problem(("env", one.name), f"{one.name} {said}", "Remove it.", ENV_RESERVED)
+
+
+def explain_torchrun_variable(job: Job, name: str, value: str, is_started_by_user: bool) -> str:
+    """Return how a variable that is an option of torchrun starts other ranks than planned; mostly an empty text."""
+    option = TORCHRUN.options.get(name.removeprefix(_TORCHRUN).lower())
+    if option is None or not name.startswith(_TORCHRUN):
+        return ""
+    if option.role == "standalone" and value != "0" and job.workers > 1:
+        return f"lets every worker train alone, but the run has {job.workers} workers"
+    if option.role in _PROGRAM and value != "0" and not is_started_by_user:
+        return "changes how torchrun starts the program, and gangplan tells it that by options"
+    if option.role == "rendezvous" and job.workers > 1 and value not in ("", "static"):
+        return "tells all workers the same about where they meet; Trainer tells each its own"
+    return ""
 
 
 def check_paddle_options_in_env(job: Job) -> Iterator[Problem]:
@@ -144,9 +150,12 @@ def check_unstated_amounts_in_env(job: Job) -> Iterator[Problem]:
             yield Problem((*at, "env", one.name), message, help, ENV_AMOUNT_UNSTATED)
 
 
-def _build_meeting_name_problem(path: FieldPath, name: str, role: str) -> Problem:
+def build_meeting_name_problem(
+    path: FieldPath, name: str, role: str, rule: Rule, level: Severity | None = None
+) -> Problem:
+    """Return the problem of a variable that would replace what tells the pods of a role of the others."""
     message = f"'{name}' is set in every {role}, so that the pods of the run find each other; a value of your own would win"
-    return Problem(path, message, "Remove it, or choose another name.", ENV_RESERVED)
+    return Problem(path, message, "Remove it, or choose another name.", rule, level=level)
 
 
 def check_per_pod_variables_on_launcher(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
 from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN
-from gangplan.plan.launchers.shell import ShellWord, SimpleCommand, read_shell_commands
+from gangplan.plan.launchers.shell import DECLARING, ShellWord, SimpleCommand, read_shell_commands
 
 # Shell words that export what they name if x is among their options; export itself needs no option.
 _DECLARING = frozenset({"declare", "typeset", "local"})
@@ -40,6 +40,42 @@ def read_commands_up_to_launcher(launch: FoundLauncher) -> Iterator[SimpleComman
         yield one
         if _is_command_of_launcher(one, launch):
             return
+
+
+def read_variables_before_launcher(launch: FoundLauncher) -> tuple[dict[str, str | None], set[str]]:
+    """Return the variables that a script certainly sets before its launcher, and those that it removes.
+
+    A value is None if it is only known when the script runs. What keeps a given value (`A=${A:-1}`) sets nothing.
+    """
+    given: dict[str, str | None] = {}
+    removed: set[str] = set()
+    commands = list(read_commands_up_to_launcher(launch))
+    if not commands:
+        return (dict(launch.script.sets) if launch.script is not None else {}), removed
+    for one in commands:
+        if one.block != commands[-1].block[: len(one.block)]:
+            continue
+        for name in list_removed_variables(one):
+            given.pop(name, None)
+            removed.add(name)
+        words: Sequence[ShellWord] = one.sets if not one.words or one is commands[-1] else ()
+        if one.texts[:1] and one.texts[0] in DECLARING:
+            words = one.words[1:]
+        for word in words:
+            assigned = ASSIGNMENT_PATTERN.fullmatch(word.text)
+            if assigned is not None and assigned[1] not in word.names:
+                is_known = not word.is_open and word.items is None and word.text[len(assigned[1])] == "="
+                given[assigned[1]] = assigned[2] if is_known else None
+                removed.discard(assigned[1])
+    return given, removed
+
+
+def list_removed_variables(command: SimpleCommand) -> tuple[str, ...]:
+    """Return the variables that a command of a script takes from what runs later."""
+    options = {text for text in command.texts[1:] if text[:1] in ("-", "+")}
+    takes = command.texts[:1] == ("unset",) and "-f" not in options
+    takes = takes or (command.texts[:1] == ("export",) and "-n" in options)
+    return tuple(text for text in command.texts[1:] if text not in options) if takes else ()
 
 
 def _is_command_of_launcher(one: SimpleCommand, launch: FoundLauncher) -> bool:

@@ -36,6 +36,8 @@ def is_word_made_of_run_variables(kept: LauncherCall, use_at: int) -> bool:
     made_of = [text for name in names for text in list_assigned_texts(name, script.text)]
     if any(_OF_THIS_HOST.search(text) and "PET_" not in text for text in made_of):
         return False
+    if kept.job.workers > 1 and made_of and all(text.strip(" \t\"'") in _LOCAL for text in made_of):
+        return False
     return bool(names) and all(name.startswith("PET_") or name in known for name in names)
 
 

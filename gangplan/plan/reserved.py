@@ -30,6 +30,13 @@ def explain_taken_variable(job: Job, name: str, more: Collection[str] = ()) -> s
     return ""
 
 
+def is_planned_value(job: Job, name: str, value: str | None) -> bool:
+    """Return whether a value of a torchrun variable starts the planned ranks, as the run's own value would."""
+    alone = {"PET_NODE_RANK": "0", "PET_MASTER_PORT": value, "PET_MASTER_ADDR": value}
+    planned = {"PET_NNODES": str(job.workers), "PET_NPROC_PER_NODE": str(job.slots)}
+    return value is not None and ((alone if job.workers == 1 else {}) | planned).get(name) == value
+
+
 def is_launcher_variable(name: str) -> bool:
     """Return whether a launcher needs a variable, so that removing it breaks the start."""
     return name in _NEEDED or name.startswith(_LAUNCH)

@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gangplan.findings import Problem
+from gangplan.model.frameworks import START_VARIABLES
 from gangplan.model.job import Job
 from gangplan.model.quantity import Quantity
-from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE
+from gangplan.plan.env_problems import build_meeting_name_problem
+from gangplan.plan.environment import VISIBLE_GPUS_VARIABLE, list_meeting_names
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
 from gangplan.plan.launchers.shell import DECLARING, read_shell_commands
 from gangplan.plan.operators import SoundnessCheck
 from gangplan.plan.problems import format_flow_list, is_pasteable
 from gangplan.plan.settings import VariableSetting, find_launch_variable_settings
 from gangplan.plan.traffic import POD_INTERFACE
-from gangplan.rules.commands import COMMAND_RENDEZVOUS
+from gangplan.rules.commands import COMMAND_RENDEZVOUS, COMMAND_RESERVED
+from gangplan.rules.model import Severity
 from gangplan.rules.settings import GPUS_HIDDEN, GPUS_UNASKED, INTERFACE_UNKNOWN, RANK_CONSTANT
 from gangplan.rules.workers import BINDING_SHARED
 
@@ -145,6 +148,14 @@ def _check_interface_list(job: Job, setting: VariableSetting) -> Problem | None:
     return _find_unknown_interface(job, setting, [name for name in names if not _NUMBERS.fullmatch(name)])
 
 
+def _check_interfaces_to_meet(job: Job, setting: VariableSetting) -> Problem | None:
+    """Check a list of interfaces by which workers meet: by its loopback, each reaches only itself."""
+    if job.workers > 1 and setting.value.strip() == "lo":
+        message = f"{setting.called} names lo, by which none of the {job.workers} workers reaches another"
+        return Problem(setting.path, message, "Remove it.", INTERFACE_UNKNOWN)
+    return _check_interface_list(job, setting)
+
+
 def _check_excluded_interfaces(job: Job, setting: VariableSetting) -> Problem | None:
     """Check that excluding these interfaces leaves at least one."""
     known, without = _list_pod_interfaces(job), {name.strip() for name in setting.value.split(",")}
@@ -169,6 +180,8 @@ def _check_nccl_interfaces(job: Job, setting: VariableSetting) -> Problem | None
             if left
             else _check_excluded_interfaces(job, VariableSetting(setting.name, ",".join(known), setting.path))
         )
+    if hit == {"lo"} == {*names}:
+        return _check_interfaces_to_meet(job, replace(setting, value="lo"))
     return None if hit else _find_unknown_interface(job, setting, names)
 
 
@@ -269,7 +282,7 @@ def _check_rank_number(job: Job, setting: VariableSetting) -> Problem | None:
         or not re.fullmatch(r"\d{1,9}", setting.value)
     ):
         return None
-    if int(setting.value) >= job.ranks:
+    if int(setting.value) >= job.ranks or setting.is_maybe:
         return None
     message = f"{setting.called} is {setting.value} in each of the run's {job.ranks} ranks"
     return Problem(setting.path, message, "Remove it.", RANK_CONSTANT)
@@ -279,7 +292,7 @@ def _check_world_size(job: Job, setting: VariableSetting) -> Problem | None:
     """Check that the number of ranks is the planned one."""
     if setting.value == str(job.ranks) or job.ranks == 1 or not _is_setting_seen_by_ranks(job, setting):
         return None
-    if not re.fullmatch(r"\d+", setting.value):
+    if setting.is_maybe or not re.fullmatch(r"\d+", setting.value):
         return None
     message = f"{setting.called} is {setting.value}, but the run has {job.workers} workers x {job.slots} slots = {job.ranks} ranks"
     return Problem(setting.path, message, "Remove it.", RANK_CONSTANT)
@@ -292,11 +305,42 @@ def _check_local_rank(job: Job, setting: VariableSetting) -> Problem | None:
 
 def _check_master_address(job: Job, setting: VariableSetting) -> Problem | None:
     """Check that the first rank's address is not each worker's own host."""
-    if job.workers == 1 or setting.value not in _HERE or not (setting.in_rank or setting.path[0] == "env"):
+    if job.workers == 1 or setting.value not in _HERE or setting.is_maybe:
+        return None
+    if not (setting.in_rank or setting.path[0] == "env"):
         return None
     message = f"{setting.called} is {setting.value}, so each of the {job.workers} workers would look for the first rank on itself"
     help = "Remove it; let the program take the address from rank 0, or from PET_MASTER_ADDR in an image of torch."
     return Problem(setting.path, message, help, COMMAND_RENDEZVOUS)
+
+
+def _check_number_of_mpi(job: Job, setting: VariableSetting) -> Problem | None:
+    """Check a number that an MPI gives each rank, whatever its launcher's environment says."""
+    if not setting.in_rank or not job.uses_mpi:
+        return None
+    judge = _check_local_rank if "LOCAL_RANK" in setting.name else _check_rank_number
+    return (_check_world_size if setting.name.endswith("_SIZE") else judge)(job, setting)
+
+
+def _check_meeting_variable(job: Job, setting: VariableSetting) -> Problem | None:
+    """Check what tells a worker of the others where its own script sets it; in env it is refused earlier."""
+    name, framework = setting.name, job.image.framework
+    own = START_VARIABLES.get(framework, ())
+    if (
+        not setting.in_rank
+        or job.workers == 1
+        or setting.is_maybe
+        or name not in {*own, *list_meeting_names(job)}
+    ):
+        return None
+    is_planned = setting.value == str(job.workers) and name in _COUNTS_OF_WORKERS
+    if is_planned or (name == "MASTER_ADDR" and setting.value in _HERE):
+        return None
+    level = None if name in own else Severity.WARNING
+    return build_meeting_name_problem(setting.path, name, setting.pod, COMMAND_RESERVED, level)
+
+
+_COUNTS_OF_WORKERS = ("JAX_NUM_PROCESSES", "DMLC_NUM_WORKER", "NNODES")
 
 
 def _is_setting_seen_by_ranks(job: Job, setting: VariableSetting) -> bool:
@@ -310,7 +354,7 @@ _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
     (re.compile("NCCL_SOCKET_IFNAME|RCCL_SOCKET_IFNAME"), _check_nccl_interfaces),
     (
         re.compile(r"(?:GLOO|TP)_SOCKET_IFNAME|HOROVOD_GLOO_IFACE|(?:I_MPI_)?HYDRA_IFACE"),
-        _check_interface_list,
+        _check_interfaces_to_meet,
     ),
     (re.compile(r"FI_(?:TCP|SOCKETS|UDP)_IFACE"), _check_interface_list),
     (
@@ -331,6 +375,11 @@ _TABLE: tuple[tuple[re.Pattern[str], Judge], ...] = (
     (re.compile("OMP_PROC_BIND|OMP_PLACES|GOMP_CPU_AFFINITY|KMP_AFFINITY"), _check_thread_binding),
     (re.compile("RANK|PADDLE_TRAINER_ID|PADDLE_GLOBAL_RANK"), _check_rank_number),
     (re.compile("LOCAL_RANK"), _check_local_rank),
+    (
+        re.compile("(?:OMPI_COMM_WORLD|PMI)_(?:RANK|SIZE)|OMPI_COMM_WORLD_LOCAL_RANK|MPI_LOCALRANKID"),
+        _check_number_of_mpi,
+    ),
     (re.compile("MASTER_ADDR"), _check_master_address),
+    (re.compile(r"JAX_\w+|TF_CONFIG|DMLC_\w+|NNODES|NODE_RANK|MASTER_ADDR"), _check_meeting_variable),
     (re.compile("WORLD_SIZE"), _check_world_size),
 )

@@ -10,12 +10,15 @@ from gangplan.model.job import Job
 from gangplan.plan.flags import read_mpi_flags
 from gangplan.plan.launchers import FoundLauncher, LauncherReading, read_script_commands
 from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN, strip_prefixes
+from gangplan.plan.launchers.shell import SimpleCommand
 from gangplan.records import dataclass
 
 # Shell words that only start what follows them.
 _PASSING = frozenset({"exec", "command"})
 # Shell words whose assignments last.
 _KEEPING = frozenset({"export", "declare", "typeset", "readonly"})
+# Those that start no program.
+_TALKING = frozenset({"echo", "printf", ":", "true", "cd", "set"})
 
 # Options that name interfaces, with the variables that set the same (Horovod 0.28.1, MPICH 5.0.2).
 _INTERFACES = {
@@ -32,7 +35,8 @@ class VariableSetting:
 
     `in_rank` marks one that a script of the user's sets, which a launcher around it cannot undo. `spelled` is
     the name as written, `word` its place in a script: the indexes of its first letter and after its last.
-    `pod` is the kind of pod that it is set in, as the spec calls it.
+    `pod` is the kind of pod that it is set in, as the spec calls it. `is_maybe` marks one of a branch whose end
+    comes before a program does: the script may keep a value that it was given.
     """
 
     name: str
@@ -42,6 +46,7 @@ class VariableSetting:
     spelled: str = ""
     word: tuple[int, int] | None = None
     pod: str = "worker"
+    is_maybe: bool = False
 
     @property
     def is_env(self) -> bool:
@@ -112,9 +117,9 @@ def _find_command_variable_settings(words: Sequence[str], has_launcher: bool) ->
         index = next((place for place, word in enumerate(words) if word == f"{name}={value}"), 0)
         yield VariableSetting(name, value, ("command", index), not has_launcher)
     at, found = read_script_commands(words)
-    for command in found:
+    for number, command in enumerate(found):
         texts = command.texts
-        assigned = list(command.sets)
+        assigned, is_maybe = list(command.sets), _is_over_before_program(command, found[number + 1 :])
         if texts[:1] and texts[0] in _KEEPING:
             assigned += command.words[1:]
         elif texts:
@@ -125,6 +130,15 @@ def _find_command_variable_settings(words: Sequence[str], has_launcher: bool) ->
             found_there = ASSIGNMENT_PATTERN.fullmatch(word.text)
             if found_there is not None and not word.is_open:
                 place = word.begin, word.end
+                name, value = found_there[1], found_there[2]
                 yield VariableSetting(
-                    found_there[1], found_there[2], ("command", at), not has_launcher, word=place
+                    name, value, ("command", at), not has_launcher, word=place, is_maybe=is_maybe
                 )
+
+
+def _is_over_before_program(command: SimpleCommand, later: Sequence[SimpleCommand]) -> bool:
+    """Return whether the branch that a command sets variables in has ended where each later program starts."""
+    if command.texts and command.texts[0] not in _KEEPING:
+        return False  # for this program alone
+    programs = [one for one in later if one.words and one.texts[0] not in _KEEPING | _TALKING]
+    return bool(programs) and all(one.block[: len(command.block)] != command.block for one in programs)

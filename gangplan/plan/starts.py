@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS, PADDLE_MODES, PADDLE_VARIABLES
+from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
+from gangplan.plan.launch_variables import check_variables_before_launcher
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.launchers.foreign import OPENFOAM_STARTERS, TORCH_STARTERS
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.program import extract_launched_program, find_meaningful_option
-from gangplan.plan.reach import explain_broken_mpi_launch, explain_variable_of_scheduler, ssh_component_of
 from gangplan.plan.rendezvous import (
     check_accelerate_launch,
     check_launcher_rendezvous_options,
@@ -19,14 +19,12 @@ from gangplan.plan.rendezvous import (
     check_unknown_launcher_options,
     check_unset_launcher_option_values,
 )
-from gangplan.plan.reserved import explain_taken_variable, is_launcher_variable
 from gangplan.plan.started_by import check_programs_starting_launcher
 from gangplan.plan.words import split_command_word
 from gangplan.rules.commands import (
     COMMAND_DETACHED,
     COMMAND_LAUNCHER,
     COMMAND_ONE_WORD,
-    COMMAND_RESERVED,
     COMMAND_UNREADABLE,
 )
 from gangplan.rules.specs import COMMAND_NESTED
@@ -222,35 +220,7 @@ def _find_unsplit_programs(kept: LauncherCall) -> Iterator[WordProblem]:
 def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of prefixes and variables before a launcher that remove or override what it needs."""
     found, name, peeled = kept.found, kept.name, kept.found.peeled
-    if peeled.clears >= 0:
-        message = f"env {found.reading.words[peeled.clears]} clears the environment in which {name} finds the run's hosts"
-        edit = WordEdit(peeled.clears, peeled.clears + 1)
-        yield WordProblem(COMMAND_RESERVED, peeled.clears, message, "Remove it.", edit)
-    for variable in peeled.unset:
-        if is_launcher_variable(variable):
-            yield WordProblem(COMMAND_RESERVED, 0, f"{variable} is unset, but {name} needs it", "Keep it.")
-    given: dict[str, str | None] = {**(found.script.sets if found.script else {}), **dict(peeled.sets)}
-    way = ssh_component_of(found.start.launcher.style)
-    for variable in sorted(given):
-        what = explain_broken_mpi_launch(variable, given[variable] or "", kept.job.image.ssh.port, way)
-        if what and given[variable] and variable.startswith(("OMPI_MCA_", "PRTE_MCA_")):
-            yield WordProblem(
-                COMMAND_RESERVED, 0, f"{variable} {what}", "Remove it.", _build_unassign_edit(found, variable)
-            )
-        names = {*given, *(one.name for one in kept.job.env)}
-        if what := explain_variable_of_scheduler(mpi_family_of(kept.job), variable, names):
-            yield WordProblem(
-                rule=COMMAND_RESERVED,
-                at=0,
-                message=f"{variable}{what}",
-                hint="Remove it, or choose another name.",
-                edit=_build_unassign_edit(found, variable),
-            )
-        if why := explain_taken_variable(kept.job, variable, _list_paddle_variables(kept)):
-            message = f"{variable} is set before {name}; {why}"
-            yield WordProblem(
-                COMMAND_RESERVED, 0, message, "Remove it.", _build_unassign_edit(found, variable)
-            )
+    yield from check_variables_before_launcher(kept)
     if peeled.forks >= 0:
         message = f"setsid may exit before {name} does, which ends the run"
         edit = WordEdit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
@@ -266,19 +236,6 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
         yield WordProblem(
             COMMAND_DETACHED, found.start.at, message, "Remove the '&', or end the script with wait."
         )
-
-
-def _list_paddle_variables(kept: LauncherCall) -> tuple[str, ...]:
-    """Return the variables that Paddle's launcher prefers to its options, and the run decides."""
-    is_paddle = kept.found.start.launcher.kind == "paddle"
-    return (*PADDLE_VARIABLES, *PADDLE_MODES) if is_paddle else ()
-
-
-def _build_unassign_edit(found: FoundLauncher, variable: str) -> WordEdit | None:
-    """Return an edit that removes NAME=VALUE from the words before a launcher."""
-    before = found.reading.words[: found.start.begin]
-    places = (index for index, word in enumerate(before) if word.startswith(f"{variable}="))
-    return next((WordEdit(index, index + 1) for index in places), None)
 
 
 def _is_program_in_variable_of_launcher(found: FoundLauncher) -> bool:

@@ -85,13 +85,14 @@ COMMAND_OPTION = Rule(
 COMMAND_RESERVED = Rule(
     "command-reserved",
     ERROR,
-    "An option or a prefix changes what the launch depends on.",
+    "An option, a prefix or a script changes what the launch depends on.",
     why=(
         "gangplan sets how the launcher reaches the workers and where it reads their names, in variables "
-        "that env may not set either. Changing the same setting with an option of mpirun or with -x "
-        "NAME=VALUE, or removing it with env -i, would break the launch."
+        "that env may not set either. Changing the same setting with an option of mpirun, with -x "
+        "NAME=VALUE or in a script, or removing it with unset or env -i, would break the launch, or let every "
+        "worker train alone. A script may keep what it is given: NAME=${NAME:-VALUE}."
     ),
-    fix="Remove the option or the prefix; the launch is the same for every run.",
+    fix="Remove the option, the prefix or the line; the launch is the same for every run.",
 )
 
 COMMAND_ROOT = Rule(

@@ -27,6 +27,11 @@ OURS = {"interface-unknown", "gpus-unasked", "gpus-hidden", "rank-constant", "co
 # A line of env is NAME=value; `flags` are those of mpi.flags; anything else is the command.
 TABLE = r"""
 pytorch    | env NCCL_SOCKET_IFNAME=eno1                  | interface-unknown
+pytorch    | env NCCL_SOCKET_IFNAME=lo                    | interface-unknown
+pytorch    | bash -c 'export NCCL_SOCKET_IFNAME=lo; torchrun t.py' | interface-unknown
+pytorch    | env GLOO_SOCKET_IFNAME=lo                    | interface-unknown
+pytorch    | env NCCL_SOCKET_IFNAME=lo,eth0               |
+openmpi    | env OMPI_MCA_btl_tcp_if_include=lo           |
 pytorch    | env NCCL_SOCKET_IFNAME==eth0                 |
 pytorch    | env NCCL_SOCKET_IFNAME=eth                   |
 pytorch    | env NCCL_SOCKET_IFNAME==eth                  | interface-unknown
