@@ -55,7 +55,7 @@ from gangplan.plan.scripts import (
     check_words_after_script,
 )
 from gangplan.plan.setting_problems import check_launch_variable_settings
-from gangplan.plan.started_by import check_outer_launch_program
+from gangplan.plan.started_by import check_container_programs, check_outer_launch_program
 from gangplan.plan.starts import check_launcher_start, needs_hosts
 from gangplan.plan.words import check_command_word_lengths, check_command_words
 from gangplan.records import dataclass
@@ -91,7 +91,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *script_problem,
         *check_command_words(job, is_proposed_command_sound),
         *_find_launcher_problems(job, found),
-        *(() if found else check_outer_launch_program(job)),
+        *(check_container_programs(job, found) if found else check_outer_launch_program(job)),
         *(() if found else check_variables_removed_from_ranks(job)),
         *_check_scripts(job, found, is_proposed_command_sound),
         *check_mpi_options(job, found),

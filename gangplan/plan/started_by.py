@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launchers import program_name_of
+from gangplan.plan.launchers import FoundLauncher, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import (
     ASSIGNMENT_PATTERN,
     CONTAINER_PROGRAMS,
@@ -19,24 +19,26 @@ from gangplan.plan.launchers.prefixes import (
 from gangplan.plan.own_processes import check_programs_with_own_processes
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_HOSTS, COMMAND_PREFIX, COMMAND_UNREADABLE
+from gangplan.rules.model import Severity
 
 _PLAIN = frozenset({"script", "coverage", "memray", "scalene", "mprof", "kernprof", "viztracer"})
 
 
-# Programs that need a daemon, or rights, that no pod of a run has to start containers. Apptainer and similar
-# programs may work without, if nodes let users create namespaces.
+# Programs that need a daemon, or rights, that no pod of a run has to start containers.
 _BY_DAEMON = frozenset({"docker", "podman", "nerdctl"})
+# Others need a namespace of users, which the seccomp profile of the runtime mostly denies (containerd 2.1, CRI-O 1.34).
+_BY_NAMESPACE = frozenset({"apptainer", "singularity", "enroot", "shifter", "sarus", "ch-run"})
+# Subcommands that start a container, and programs that need none.
+_STARTING = frozenset({"run", "exec", "start", "shell", "compose"})
+_ALWAYS_STARTING = frozenset({"shifter", "ch-run"})
 
 
 def check_outer_launch_program(job: Job) -> Iterator[Problem]:
     """Yield problems of a program that would run on another host, in a container that cannot start, or too often."""
     at = strip_prefixes(job.command).at
     name = program_name_of(job.command[at]) if at < len(job.command) else ""
-    if name in _BY_DAEMON:
-        message = f"{name} needs a daemon, or rights, that no container of a run has"
-        help = "Use its image as the run's image, and write only the program."
-        yield Problem(("command", at), message, help, COMMAND_PREFIX)
-    elif name in REMOTE_SHELLS:
+    yield from check_container_programs(job, ())
+    if name in REMOTE_SHELLS:
         message = (
             f"{name} names a host to start the program on, but the run's hosts are only known when it starts"
         )
@@ -47,6 +49,50 @@ def check_outer_launch_program(job: Job) -> Iterator[Problem]:
             COMMAND_HOSTS,
         )
     yield from check_programs_with_own_processes(job)
+
+
+def check_container_programs(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
+    """Yield the first program that would start a container inside that of a worker, or of the launcher.
+
+    Those that start a launcher are reported there.
+    """
+    begins = {one.script.words[0].begin for one in found if one.script is not None and one.script.is_direct}
+    programs = [] if any(one.script is None for one in found) else [*_list_programs(job.command, begins)]
+    for one in found:
+        for begin, end in one.reading.programs:
+            at = one.script.at if one.script is not None else None
+            inner = _list_programs(one.reading.words[begin:end])
+            programs += [(begin + index if at is None else at, words, sure) for index, words, sure in inner]
+    for index, words, is_sure in programs:
+        name = program_name_of(words[0]) if words else ""
+        if name not in _BY_DAEMON | _BY_NAMESPACE or not (
+            _STARTING & {*words[1:4]} or name in _ALWAYS_STARTING
+        ):
+            continue
+        message = f"{name} needs a daemon, or rights, that no container of a run has"
+        if name in _BY_NAMESPACE:
+            message = f"{name} needs a user namespace, which most clusters deny to the containers of a run"
+        help = "Use its image as the run's image, and write only the program."
+        level = None if is_sure and name in _BY_DAEMON else Severity.WARNING
+        yield Problem(("command", index), message, help, COMMAND_PREFIX, level=level)
+        return
+
+
+def _list_programs(
+    command: Sequence[str], without: Collection[int] = ()
+) -> Iterator[tuple[int, Sequence[str], bool]]:
+    """Yield the programs of a command, or of its script: the index of their word, their words, and if they surely run.
+
+    `without` are the places where commands begin in the script that are left out.
+    """
+    script, found = read_script_commands(command)
+    if script < 0:
+        at = strip_prefixes(command).at
+        yield at, command[at:], True
+    for one in found:
+        if one.words and one.words[0].begin not in without:
+            texts = one.texts[one.texts[0] in ("exec", "command") :]
+            yield script, texts[strip_prefixes(texts).at :], not one.block and one.after != "||"
 
 
 def _is_outer_launch_program(kept: LauncherCall, name: str) -> bool:

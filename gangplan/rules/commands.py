@@ -49,8 +49,9 @@ COMMAND_PREFIX = Rule(
     "A program before the command keeps it from starting.",
     why=(
         "A container of a run has one user and may not gain privileges, so sudo, su, gosu and the like "
-        "fail; and a launcher inside a container of its own (singularity, docker) finds neither the "
-        "run's hosts nor its SSH."
+        "fail. Nor can it start another container: docker and podman have no daemon or rights, and the seccomp profile "
+        "mostly denies apptainer and singularity their namespace (a warning). A launcher in a container of its own "
+        "would find neither the run's hosts nor its SSH."
     ),
     fix="Remove the prefix. If it names an image, make that the run's image.",
 )
