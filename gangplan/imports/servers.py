@@ -53,14 +53,15 @@ class _ScriptReader(ShellReader):
         self.targets.append(word.text)
         return word
 
-    def skip_documents(self) -> None:
+    def skip_documents(self) -> str:
         for mark, _ in self.documents:
             if mark in self.targets:
                 self.targets.remove(mark)
         begin = self.at
-        super().skip_documents()
+        document = super().skip_documents()
         if _has_substitution(self.text[begin : self.at]):
             self.targets.append("a here-document")
+        return document
 
 
 def account_for_worker_ssh_servers(draft: SpecDraft) -> None:

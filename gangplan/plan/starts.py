@@ -226,7 +226,7 @@ def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
         edit = WordEdit(peeled.forks + 1, peeled.forks + 1, ("--wait",))
         yield WordProblem(COMMAND_DETACHED, peeled.forks, message, "Make it wait.", edit)
     if found.script is not None and not found.script.is_direct and start_takes_options(kept):
-        message = f"{name} is in a script inside another script, where gangplan cannot give it what it needs"
+        message = f"{name} is in a script or substitution inside another script, where gangplan cannot give it what it needs"
         yield WordProblem(COMMAND_UNREADABLE, 0, message, "Do not nest scripts.")
     if _is_program_in_variable_of_launcher(found) and start_takes_options(kept):
         message = f"one variable has {name} and its program, so gangplan cannot give {name} what it needs"

@@ -125,6 +125,23 @@ def test_operators_outside_of_quotes_need_a_shell(line: str, root: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("script", "rules"),
+    [
+        ("bash <<EOF\ntorchrun --standalone a.py\nEOF", ["command-rendezvous"]),
+        ("bash -s <<'EOF'\ncd /data\ntorchrun --standalone a.py\nEOF\necho done", ["command-rendezvous"]),
+        ("cat <<-EOF | bash -ex\n\ttorchrun --standalone a.py\n\tEOF", ["command-rendezvous"]),
+        ("cat >run.sh <<EOF\ntorchrun --standalone a.py\nEOF\npython a.py", []),
+        ("bash prepare.sh <<EOF\ntorchrun --standalone a.py\nEOF\npython a.py", []),
+        ("python - <<EOF\ntorchrun\nEOF\npython a.py", []),
+        ("bash <<EOF\ncd /data; echo don't\nEOF\npython a.py", []),
+    ],
+)
+def test_a_launcher_in_a_here_document_of_a_shell_is_seen(script: str, rules: list[str], root: Path) -> None:
+    found = decided(root, "pytorch", ["bash", "-c", script]).problems
+    assert [str(one.rule) for one in found if one.severity is Severity.ERROR] == rules
+
+
+@pytest.mark.parametrize(
     ("image", "command"),
     [
         ("openmpi", "[mpirun, python, train.py, -c, config.yaml]"),

@@ -21,6 +21,7 @@ from gangplan.plan.launchers.shell import (
     ShellWord,
     SimpleCommand,
     UnreadableError,
+    list_substitutions,
     read_shell_commands,
 )
 from gangplan.records import dataclass
@@ -36,6 +37,12 @@ _SHELL_PREFIXES = frozenset({"exec", "command", "builtin", "noglob"})
 _DEFAULT = re.compile(r"\$\{(\w+):?-([^${}`\s]+)\}")  # ${MPIRUN:-mpirun}
 # Names of variables in which people keep a launcher.
 _MPI_VARIABLE = re.compile(r"(?:\w*_)?(?:MPI(?:RUN|EXEC)?|MPI_?(?:LAUNCHER|CMD|RUN|EXEC))(?:_CMD)?")
+# What gives a script, or a part of it, other words than those behind it.
+_CHANGES_WORDS = re.compile(r"\bshift\b|\bset\s+(?:[-+]\w+\s+)*(?:--?(?=\s|$)|[^-+\s])|\(\)|\bfunction\s")
+# Where the system finds a program, as a script asks for it.
+_LOCATED = re.compile(
+    r"(?:\$\(|`)\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w./+-]+)\s*(?:2>\s*/dev/null\s*)?[)`]"
+)
 _DEPTH = 4  # scripts in scripts that are still read
 
 
@@ -91,9 +98,9 @@ def _only_prints(reading: LauncherReading) -> bool:
 
 
 def _find_launcher_calls(
-    words: Sequence[str], family: MpiGeneration | None, given: Mapping[str, str]
+    words: Sequence[str], family: MpiGeneration | None, given: Mapping[str, str], begin: int = 0
 ) -> list[FoundLauncher]:
-    peeled = strip_prefixes(words)
+    peeled = strip_prefixes(words, begin)
     through = tuple(program_name_of(words[one]) for one in peeled.via)
     start = find_launcher_at(words, peeled.at, family)
     if start is not None:
@@ -104,10 +111,11 @@ def _find_launcher_calls(
         ]
     at = find_script_index(words, peeled.at)
     if at >= 0:
-        return [
-            _prepend_outer_programs(one, through)
-            for one in _find_launchers_in_shell_script(words[at], at, family, 0, given)
-        ]
+        behind = _find_program_behind_script(words, at)
+        arguments = words[at + 2 :] if not behind else None
+        inner = _find_launchers_in_shell_script(words[at], at, family, 0, given, arguments)
+        outer = _find_launcher_calls(words, family, given, behind) if behind > 0 else []
+        return [_prepend_outer_programs(one, through) for one in (*inner, *outer)]
     start = find_nested_launcher(words, peeled.at, family)
     name = program_name_of(words[peeled.at]) if peeled.at < len(words) else ""
     if start is not None:
@@ -116,6 +124,20 @@ def _find_launcher_calls(
     at = _find_passed_script_index(words, peeled.at)
     inner = _find_launchers_in_shell_script(words[at], at, family, 0, given) if at >= 0 else ()
     return [replace(_prepend_outer_programs(one, (*through, name)), guessed=name) for one in inner]
+
+
+def _find_program_behind_script(words: Sequence[str], at: int) -> int:
+    """Return the index of the program that a script starts as "$@"; 0 without one, -1 if its words may change."""
+    if "$" not in words[at]:
+        return 0
+    if _CHANGES_WORDS.search(words[at]):
+        return -1
+    for one in read_shell_commands(words[at]):
+        offset = next((index for index, text in enumerate(one.texts) if text not in _SHELL_PREFIXES), 0)
+        program = one.texts[strip_prefixes(one.texts, offset).at :]
+        if program in (("$@",), ("${@}",), ("$0", "$@")):
+            return at + 1 + (program[0] != "$0")
+    return 0
 
 
 def _prepend_outer_programs(found: FoundLauncher, through: tuple[str, ...]) -> FoundLauncher:
@@ -169,12 +191,53 @@ def read_script_commands(words: Sequence[str]) -> tuple[int, list[SimpleCommand]
 
 
 def _find_launchers_in_shell_script(
+    text: str,
+    at: int,
+    family: MpiGeneration | None,
+    depth: int,
+    given: Mapping[str, str],
+    arguments: Sequence[str] | None = None,
+) -> Sequence[FoundLauncher]:
+    """Return the launchers that the commands of a script start; without any, those in its substitutions."""
+    found = list(_find_launchers_of_commands(text, at, family, depth, given, arguments))
+    return found or list(_find_substituted_launchers(text, at, family, depth, given))
+
+
+def _find_substituted_launchers(
     text: str, at: int, family: MpiGeneration | None, depth: int, given: Mapping[str, str]
+) -> Iterator[FoundLauncher]:
+    """Yield the launchers whose output a script reads, without those that only say something about themselves."""
+    if depth >= _DEPTH or ("$(" not in text and "`" not in text):
+        return
+    words = (word for one in read_shell_commands(text) for word in (*one.sets, *one.words) if word.is_open)
+    for word in words:
+        try:
+            inner = [
+                one
+                for script in list_substitutions(word.text)
+                for one in _find_launchers_in_shell_script(script, at, family, depth + 1, given)
+            ]
+        except UnreadableError:
+            continue  # this reader knows less of substitutions than a shell
+        for found in inner:
+            is_launch = found.start.launcher.kind != "foreign" and not _only_prints(found.reading)
+            if found.script is not None and is_launch:
+                script = replace(found.script, text=text, after="", is_direct=False)
+                yield replace(found, script=script)
+
+
+def _find_launchers_of_commands(
+    text: str,
+    at: int,
+    family: MpiGeneration | None,
+    depth: int,
+    given: Mapping[str, str],
+    arguments: Sequence[str] | None,
 ) -> Iterator[FoundLauncher]:
     from gangplan.plan.launchers.values import ScriptValues  # few commands are scripts
 
     sets: dict[str, str | None] = {}
-    values = ScriptValues(given)
+    values = ScriptValues(given, arguments)
     found = read_shell_commands(text)
     waits = [number for number, one in enumerate(found) if one.texts[:1] == ("wait",)]
     for number, written in enumerate(found):
@@ -200,15 +263,17 @@ def _find_command_launchers(
     depth: int,
 ) -> Iterator[FoundLauncher]:
     """Yield the launchers that one command of a script starts; `script` has its words."""
-    texts, offset = _resolve_launcher_variable(command, script.sets), 0
+    written, offset = _resolve_launcher_variable(command, script.sets), 0
+    texts = tuple(_LOCATED.sub(r"/usr/bin/\1", text) for text in written)
     while offset < len(texts) and texts[offset] in _SHELL_PREFIXES:
         offset += 1 + (texts[offset + 1 : offset + 2] == ("-a",)) * 2
     peeled = strip_prefixes(texts, offset)
     start = find_launcher_at(texts, peeled.at, family)
     if start is not None:
         through = tuple(program_name_of(texts[one]) for one in peeled.via)
+        words = (*texts[: start.at + 1], *written[start.at + 1 :])
         yield FoundLauncher(
-            start, read_launcher_words(start.launcher, texts, start.at), peeled, script, through
+            start, read_launcher_words(start.launcher, words, start.at), peeled, script, through
         )
         return
     behind = find_nested_launcher(texts, peeled.at, family)
@@ -225,12 +290,30 @@ def _find_command_launchers(
     begin = 1 if texts[0] == "eval" else nested if nested >= 0 else len(texts)
     end = len(texts) if texts[0] == "eval" else begin + 1
     inner = " ".join(values.fill(word, command.block) for word in command.words[begin:end])
+    if command.document and _is_reading_script(texts[peeled.at :]):
+        inner = _drop_unreadable_script(command.document)
     for found in _find_launchers_in_shell_script(inner, script.at, family, depth + 1, values.given):
         if found.script is not None:
             inside = found.script
             sets = {**script.sets, **inside.sets}
             outer = ShellScript(script.at, script.text, inside.words, sets, inside.after, is_direct=False)
             yield replace(found, script=outer)
+
+
+def _drop_unreadable_script(text: str) -> str:
+    """Return a script that a here-document holds; empty if its quotes are not those of a script."""
+    try:
+        read_shell_commands(text)
+    except UnreadableError:
+        return ""
+    return text
+
+
+def _is_reading_script(words: Sequence[str]) -> bool:
+    """Return whether a program is a shell that reads its script from its input."""
+    if not words or program_name_of(words[0]) not in SHELL_NAMES or find_script_index(words, 0) >= 0:
+        return False
+    return "-s" in words or all(word[:1] in ("-", "+") for word in words[1:])
 
 
 def _resolve_launcher_variable(command: SimpleCommand, sets: dict[str, str | None]) -> tuple[str, ...]:

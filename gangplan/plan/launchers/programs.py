@@ -161,10 +161,12 @@ def find_module_of_python(words: Sequence[str], at: int) -> int:
 
 
 def _find_module_launcher(words: Sequence[str], at: int) -> LauncherStart | None:
-    """Return a launcher started as `python -m MODULE`."""
+    """Return a launcher started as `python -m MODULE`, or as `python /usr/bin/torchrun`."""
     index = find_module_of_python(words, at)
     if index < 0:
-        return None
+        file = next((one for one in range(at + 1, len(words)) if not words[one].startswith("-")), at)
+        launcher = _BY_NAME.get(program_name_of(words[file])) if "/bin/" in words[file] else None
+        return LauncherStart(launcher, at, file, program_name_of(words[file])) if launcher else None
     module, following = words[index], _read_command_word(words, index + 1)
     if module == "accelerate.commands.accelerate_cli":
         return LauncherStart(ACCELERATE, at, index + 1, "accelerate") if following == "launch" else None

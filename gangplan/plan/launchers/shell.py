@@ -22,6 +22,7 @@ _REDIRECT = re.compile(r"[0-9]*(?:<<<|<<-?|<>|>>|>\||[<>]&|&>>|&>|<|>)")
 # A here-document in a substitution: whether tabs go, and its mark as it is written; `<<<` has no lines behind it.
 _DOCUMENT = re.compile(r"<<(?:<|(-?)[ \t]*((?:[^\s;&|()<>'\"\\]|'[^'\n]*'|\"[^\"\n]*\"|\\.)+))")
 _BACKQUOTED = re.compile(r"(?:[^`\\]|\\.)*`", re.DOTALL)  # an inner one has backslashes
+_SUBSTITUTION = re.compile(r"`|\$\((?!\()")
 _MARKS = re.compile(r"['\"\\]")
 _DEEPEST = 40
 _BREAKS = frozenset(" \t\n;&|()<>")
@@ -58,7 +59,8 @@ class SimpleCommand:
 
     `block` are the branches, loops, functions, subshells and `&&` lists around it, outermost first: what an
     enclosing one does has happened when the command runs, what another one does may not have. `tested_by` is
-    the keyword of the compound command that it is the condition of, such as `if`.
+    the keyword of the compound command that it is the condition of, such as `if`. `document` is what a
+    here-document gives the last command of its line to read.
     """
 
     words: tuple[ShellWord, ...]
@@ -66,6 +68,7 @@ class SimpleCommand:
     after: str = ""
     block: tuple[int, ...] = ()
     tested_by: str = ""
+    document: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -89,6 +92,18 @@ _CONDITIONS = frozenset({"if", "while", "until"})
 _BRANCHES = frozenset({"then", "elif", "else", "do", ";;", ";&", ";;&"})
 
 _ASSIGN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
+
+
+def list_substitutions(text: str) -> Iterator[str]:
+    """Yield the scripts in the substitutions of a word, as `$(script)` or between backquotes, without inner ones."""
+    reader, at = ShellReader(text), 0
+    while found := _SUBSTITUTION.search(text, at):
+        if found[0] == "`":
+            inside = _BACKQUOTED.match(text, found.end())
+            at = inside.end() if inside else len(text)
+        else:
+            at = reader.balanced(found.end(), "(", ")")
+        yield text[found.end() : at - 1]
 
 
 def read_shell_commands(script: str) -> list[SimpleCommand]:
@@ -123,10 +138,9 @@ class ShellReader:
             operator = next((mark for mark in _OPERATORS if self.text.startswith(mark, self.at)), "")
             if operator and not self.text.startswith("&>", self.at):
                 self.at += len(operator)
-                if operator == "\n":
-                    self.skip_documents()
+                document = self.skip_documents() if operator == "\n" else ""
                 if now.words or now.sets:
-                    yield self._end(now, operator)
+                    yield self._end(now, operator, document)
                 self._pass_operator(operator)
                 now, skips = _Open(), ""
                 continue
@@ -142,7 +156,7 @@ class ShellReader:
             begun = self._blocks[-1][0]
             raise UnreadableError(f"{'an' if begun == 'if' else 'a'} {begun}", len(self.text))
 
-    def _end(self, now: _Open, operator: str) -> SimpleCommand:
+    def _end(self, now: _Open, operator: str, document: str = "") -> SimpleCommand:
         """Return a command that is read; the next one belongs to its list if the operator says so."""
         block = (*(number for _, number, _ in self._blocks), *([self._list] if self._list else ()))
         begun, _, is_past = self._blocks[-1] if self._blocks else ("", 0, True)
@@ -151,7 +165,7 @@ class ShellReader:
             self._list = 0
         elif operator == "||" or not self._list:
             self._list = self._new_number()
-        return SimpleCommand(tuple(now.words), tuple(now.sets), operator, block, tested_by)
+        return SimpleCommand(tuple(now.words), tuple(now.sets), operator, block, tested_by, document)
 
     def _new_number(self) -> int:
         self._count += 1
@@ -234,10 +248,11 @@ class ShellReader:
             self.documents.append((target.text, found[0].endswith("-")))
         return True
 
-    def skip_documents(self) -> None:
-        """Skip the here-documents that began on the line before."""
-        begin = self.at
+    def skip_documents(self) -> str:
+        """Skip the here-documents that began on the line before; return the last one."""
+        begin, document = self.at, ""
         for mark, strips in self.documents:
+            document, first = "", self.at
             while True:
                 if self.at >= len(self.text):
                     raise self.build_open_document_error(mark, begin)
@@ -246,7 +261,9 @@ class ShellReader:
                 self.at = end + 1 if end >= 0 else len(self.text)
                 if (line.lstrip("\t") if strips else line) == mark:
                     break
+                document = self.text[first : self.at]
         self.documents.clear()
+        return document
 
     def build_open_document_error(self, mark: str, end: int) -> UnreadableError:
         """Return the error of a here-document that began on the line before a place, and does not end."""

@@ -18,6 +18,7 @@ _SPLIT = re.compile(r"\$(?:(\w+)|\{(\w+)\})")  # without quotes
 _ITEMS = re.compile(r'(")?\$\{(\w+)\[(?:@|(?(1)@|\*))\]\}(?(1)")')
 # A variable that may be several words, by the form in which it is written.
 UNQUOTED_VARIABLE = re.compile(rf'{_SPLIT.pattern}|"?\$\{{(\w+)\[[@*]\]\}}"?')
+_ARGUMENTS = frozenset({'"$@"', "$@", '"${@}"', "${@}", "$*"})
 _NAMES = re.compile(r"\$\{?([A-Za-z_]\w*)")
 # Parts of a value that only a shell can work out: commands, and what changes a variable's value.
 _WORKED_OUT = re.compile(r"`|\$\(|\$\{(?!\w+\})")
@@ -37,11 +38,15 @@ class _Value:
 
 
 class ScriptValues:
-    """The values of a script's variables; `given` are those that the script starts with."""
+    """The values of a script's variables; `given` are those that the script starts with, `arguments` its words."""
 
-    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, given: Mapping[str, str] | None = None, arguments: Sequence[str] | None = None
+    ) -> None:
         self.given = given or {}
         self._values = {name: _build_value((), value) for name, value in self.given.items()}
+        if arguments is not None:
+            self._values["@"] = _Value((), items=tuple(ShellWord(one, 0, 0) for one in arguments))
 
     def record(self, command: SimpleCommand, script: str) -> None:
         """Record what a command assigns to variables of the script itself."""
@@ -108,6 +113,9 @@ class ScriptValues:
         raw = script[word.begin : word.end]
         if not word.is_open or word.is_part:
             yield word
+        elif raw in _ARGUMENTS:
+            parts = self._find("@", block).items
+            yield from (word,) if parts is None else _place_parts(parts, word)
         elif found := _ITEMS.fullmatch(raw):
             value = self._find(found[2], block)
             parts = value.items
