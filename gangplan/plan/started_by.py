@@ -65,9 +65,9 @@ def check_container_programs(job: Job, found: Sequence[FoundLauncher]) -> Iterat
             programs += [(begin + index if at is None else at, words, sure) for index, words, sure in inner]
     for index, words, is_sure in programs:
         name = program_name_of(words[0]) if words else ""
-        if name not in _BY_DAEMON | _BY_NAMESPACE or not (
-            _STARTING & {*words[1:4]} or name in _ALWAYS_STARTING
-        ):
+        is_whole = name in _BY_DAEMON and [*words] == [*job.command[index:]]
+        is_started = is_whole or name in _ALWAYS_STARTING or bool(_STARTING & {*words[1:4]})
+        if name not in _BY_DAEMON | _BY_NAMESPACE or not is_started:
             continue
         message = f"{name} needs a daemon, or rights, that no container of a run has"
         if name in _BY_NAMESPACE:
