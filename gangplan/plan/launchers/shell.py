@@ -252,16 +252,17 @@ class ShellReader:
         """Skip the here-documents that began on the line before; return the last one."""
         begin, document = self.at, ""
         for mark, strips in self.documents:
-            document, first = "", self.at
+            first = self.at
             while True:
-                if self.at >= len(self.text):
+                last = self.at
+                if last >= len(self.text):
                     raise self.build_open_document_error(mark, begin)
-                end = self.text.find("\n", self.at)
-                line = self.text[self.at : end if end >= 0 else len(self.text)]
+                end = self.text.find("\n", last)
+                line = self.text[last : end if end >= 0 else len(self.text)]
                 self.at = end + 1 if end >= 0 else len(self.text)
                 if (line.lstrip("\t") if strips else line) == mark:
                     break
-                document = self.text[first : self.at]
+            document = self.text[first:last]
         self.documents.clear()
         return document
 
