@@ -36,8 +36,7 @@ from gangplan.plan.flags import (
     list_open_mpi_forwarded_variables,
 )
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launch_variables import check_variables_removed_from_ranks
-from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_script_index
+from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_script_index, strip_prefixes
 from gangplan.plan.names import HOSTFILE_PATH as HOSTFILE_PATH
 from gangplan.plan.names import HYDRA_HOSTFILE_PATH as HYDRA_HOSTFILE_PATH
 from gangplan.plan.operators import SoundnessCheck
@@ -92,7 +91,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_command_words(job, is_proposed_command_sound),
         *_find_launcher_problems(job, found),
         *(check_container_programs(job, found) if found else check_outer_launch_program(job)),
-        *(() if found else check_variables_removed_from_ranks(job)),
+        *(() if found else _find_removed_variables(job)),
         *_check_scripts(job, found, is_proposed_command_sound),
         *check_mpi_options(job, found),
         *check_env_values(job),
@@ -108,6 +107,14 @@ def build_final_command(job: Job) -> FinalCommand:
     ]
     problems += check_command_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
+
+
+def _find_removed_variables(job: Job) -> Iterator[Problem]:
+    """Yield a problem of a command of the ranks that removes their variables; a mere program removes none."""
+    if strip_prefixes(job.command).at or find_script_index(job.command, 0) >= 0:
+        from gangplan.plan.launch_variables import check_variables_removed_from_ranks
+
+        yield from check_variables_removed_from_ranks(job)
 
 
 def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
-from gangplan.plan.launch_variables import check_variables_before_launcher
 from gangplan.plan.launchers import FoundLauncher, UnreadableError, find_launchers
 from gangplan.plan.launchers.foreign import OPENFOAM_STARTERS, TORCH_STARTERS
 from gangplan.plan.problems import WordEdit, WordProblem
@@ -219,6 +218,8 @@ def _find_unsplit_programs(kept: LauncherCall) -> Iterator[WordProblem]:
 
 def _find_launcher_prefix_problems(kept: LauncherCall) -> Iterator[WordProblem]:
     """Yield problems of prefixes and variables before a launcher that remove or override what it needs."""
+    from gangplan.plan.launch_variables import check_variables_before_launcher  # few commands start launchers
+
     found, name, peeled = kept.found, kept.name, kept.found.peeled
     yield from check_variables_before_launcher(kept)
     if peeled.forks >= 0:
