@@ -18,7 +18,7 @@ from gangplan.findings import FieldPath, Problem
 from gangplan.model.frameworks import PADDLE_LOGS
 from gangplan.model.job import ElasticLimits, Job
 from gangplan.plan.counts import explain_smaller_launch
-from gangplan.plan.downloads import check_command_downloads, check_packages_reach_ranks, check_system_packages
+from gangplan.plan.downloads import check_command_downloads, check_system_packages
 from gangplan.plan.env_problems import (
     check_env_values,
     check_meeting_names_in_env,
@@ -103,7 +103,7 @@ def build_final_command(job: Job) -> FinalCommand:
         *check_launch_variable_settings(job, found, is_proposed_command_sound),
         *check_system_packages(job),
         *check_command_downloads(job),
-        *check_packages_reach_ranks(job, found),
+        *_find_made_files(job, found, final.is_wrapped),
     ]
     problems += check_command_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
@@ -115,6 +115,13 @@ def _find_removed_variables(job: Job) -> Iterator[Problem]:
         from gangplan.plan.launch_variables import check_variables_removed_from_ranks
 
         yield from check_variables_removed_from_ranks(job)
+
+
+def _find_made_files(job: Job, found: list[FoundLauncher], is_wrapped: bool) -> Iterator[Problem]:
+    if find_script_index(job.command, 0) >= 0:
+        from gangplan.plan.made_files import check_made_files  # few commands are scripts
+
+        yield from check_made_files(job, found, is_wrapped, is_proposed_command_sound)
 
 
 def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:

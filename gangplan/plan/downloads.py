@@ -1,4 +1,4 @@
-"""Find downloads that a run cannot make, and packages that are installed where its program does not run."""
+"""Find downloads that a run cannot make, and packages that are gone when its program starts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gangplan.findings import Problem
-from gangplan.model.folders import is_in_folder
 from gangplan.model.job import Job
-from gangplan.plan.launchers import FoundLauncher, is_python, program_name_of, read_script_commands
+from gangplan.plan.launchers import is_python, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import strip_prefixes
 from gangplan.rules.commands import COMMAND_DOWNLOADS, COMMAND_ROOT, PACKAGES_LOST
 
@@ -34,11 +33,9 @@ _PACKAGES = {
 _INSTALLERS = ("pip", "pip3", "conda", "mamba", "micromamba")
 # Options that name where packages go.
 _INTO = frozenset({"--target", "--prefix", "--root", "-p", "--dest"})
-_KEPT_PACKAGES = (
+KEPT_PACKAGES = (
     "Put the packages into the image, or into a folder of a claim: --target=/data/packages, with PYTHONPATH."
 )
-# Commands of a shell that change which environment packages go to.
-_ACTIVATING = (".", "source", "conda", "mamba", "micromamba")
 _BY_URL = frozenset({"curl", "wget", "aria2c"})
 _URL = re.compile(r"(?:https?|ftp|git|ssh)://([^/\s:@]+@)?(?P<host>[^/\s:?#]+)")
 # Options with which nothing is fetched, and options that name the site's own package index.
@@ -63,46 +60,17 @@ def check_packages_outlive_container(job: Job, what: str) -> Iterator[Problem]:
     What a later program of the same command uses is not lost, nor what is put into a named folder.
     """
     found = list(_list_programs_started_by_job_command(job.command))
-    installs = [_describe_installation(words) for _, words in found]
+    installs = [describe_installation(words) for _, words in found]
     if not installs or not installs[-1]:
         return
     first = max((at for at, one in enumerate(installs) if not one), default=-1) + 1
     message = (
         f"'{installs[first]}' installs into this {what} alone: nothing of it is left when the program starts"
     )
-    yield Problem(found[first][0], message, _KEPT_PACKAGES, PACKAGES_LOST)
+    yield Problem(found[first][0], message, KEPT_PACKAGES, PACKAGES_LOST)
 
 
-def check_packages_reach_ranks(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
-    """Yield the first installation by a script before it starts ranks: the script runs on the launcher alone.
-
-    What goes to a volume, into an environment there or into a named folder is not lost.
-    """
-    starts = [one for one in found if one.script is not None and one.script.is_direct]
-    if not job.uses_mpi or not starts or (job.launcher_runs_ranks and job.workers == 1):
-        return
-    script, commands = read_script_commands(job.command)
-    ends = [one.script.words[0].begin for one in starts if one.script is not None]
-    for one in commands:
-        words = one.texts[strip_prefixes(one.texts).at :]
-        if not words or one.words[0].begin > max(ends):
-            continue
-        if words[0] in _ACTIVATING and any(_is_on_volume(job, word) for word in words[1:]):
-            return
-        what = _describe_installation(words)
-        if what and not _is_on_volume(job, words[0]):
-            name = starts[0].start.name
-            message = f"'{what}' runs on the launcher alone: the workers, where {name} starts the ranks, get nothing of it"
-            yield Problem(("command", script), message, _KEPT_PACKAGES, PACKAGES_LOST)
-            return
-
-
-def _is_on_volume(job: Job, path: str) -> bool:
-    """Return whether a path is on a volume that all pods of the run share."""
-    return any(is_in_folder(path, one.path) for one in job.mounts if not (one.scratch or one.own_claim))
-
-
-def _describe_installation(words: Sequence[str]) -> str:
+def describe_installation(words: Sequence[str]) -> str:
     """Return the words of an installation into the file system of the container; empty if it is none."""
     if not words:
         return ""

@@ -137,7 +137,7 @@ def _find_lost_code(
         return (), "", ""
     if last.tested_by:
         return (last,), "End the branch for its failure with exit 1.", ""
-    is_stopping, unseen = _stops_at_failure(command[:at], found), _list_chain(found, end - 1)[:-1]
+    is_stopping, unseen = is_stopping_at_failure(command[:at], found), _list_chain(found, end - 1)[:-1]
     if not is_stopping and not _name_programs(unseen):
         return (last,), "Begin the script with set -e.", f"set -e; {text}"
     if is_looped:
@@ -175,7 +175,7 @@ def _says_nothing(one: SimpleCommand) -> bool:
     return not one.sets and bool(one.texts) and program_name_of(one.texts[0]) in _LAST_WORDS
 
 
-def _stops_at_failure(options: Sequence[str], found: Sequence[SimpleCommand]) -> bool:
+def is_stopping_at_failure(options: Sequence[str], found: Sequence[SimpleCommand]) -> bool:
     """Return whether a shell ends a script at the first failure."""
     told = [word for one in found if one.texts[:1] == ("set",) for word in one.texts[1:]]
     return any(map(_STOPPING.fullmatch, (*options, *told)))

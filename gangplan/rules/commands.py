@@ -110,14 +110,29 @@ COMMAND_ROOT = Rule(
 PACKAGES_LOST = Rule(
     "packages-lost",
     WARNING,
-    "Packages are installed where the program does not run.",
+    "Packages or files are made where the program does not run.",
     why=(
         "A setup container and a step have a file system of their own, of which nothing but mounted volumes is left "
         "when the program starts. What `pip install` puts into the image of the one, the other does not find. A "
         "script that starts mpirun, horovodrun or deepspeed itself runs on the launcher, and the ranks run on the "
-        "workers, where nothing of what it installed is."
+        "workers, where nothing is of what it installed, compiled or cloned."
     ),
-    fix="Put the packages into the image, or install them into a folder of a claim: pip install --target.",
+    fix="Put them into the image, or make them in a folder of a claim: pip install --target.",
+)
+
+COMMAND_REPEATED = Rule(
+    "command-repeated",
+    WARNING,
+    "All ranks of a worker make the same files at the same time.",
+    why=(
+        "A script without a launcher of its own runs in every rank. With 8 ranks on a worker, `git clone` fails in 7 of "
+        "them, and `pip install`, `make`, `tar` and `wget` write the same files at once: some ranks read what others have "
+        "half written. The run fails, though not every time. On a volume, the ranks of all workers meet."
+    ),
+    fix=(
+        "Put it into the image, make it in a step, or let the script start the ranks: `git clone ... && torchrun "
+        "train.py` runs once on each worker. A script that looks at its rank (LOCAL_RANK) is left alone."
+    ),
 )
 
 COMMAND_STARTED_BY_PYTHON = Rule(
