@@ -63,7 +63,8 @@ def expand_cluster_platform_and_tenants(
     if not teams:
         _put_cluster_policies_on_stage(worker, cluster, result)
     result.findings += wrong
-    if not teams and not wrong:
+    is_sound = not any(one.is_error for one in wrong)
+    if not teams and is_sound:
         flat = [
             [body for group in groups for body in group] for groups in (built, [part[2] for part in parts])
         ]
@@ -71,7 +72,7 @@ def expand_cluster_platform_and_tenants(
         levels = {one.namespace: one.pod_security.level for one in made.tenants}
         told = join_tracers(tracers), builder.component, levels
         result.findings += check_cluster_objects_together(spec, site, flat[0], flat[1], *told)
-    if not wrong:
+    if is_sound:
         waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
         bare = [
             remove_waiver_marks(body, own)

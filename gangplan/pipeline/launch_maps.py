@@ -92,10 +92,10 @@ def _build_launch_map(worker: WorkerState, cluster: str, job: Job, path: str) ->
     before = [generate_launch_script_config_map(job, waived)]
     [bodies] = run_overlay_on_object_groups(worker, cluster, [before], [made])
     wrong, is_telling = check_built_file_at_gate(worker, cluster, bodies, before, job.platform, tracer)
-    if not wrong:
-        wrong = check_patched_launch_scripts(bodies, before, tracer, worker.builders[cluster].component)
-    if not wrong:
-        wrong = judge_objects_by_cluster_policies(worker, cluster, bodies, tracer, made, [], before)
+    if not any(one.is_error for one in wrong):
+        wrong += check_patched_launch_scripts(bodies, before, tracer, worker.builders[cluster].component)
+    if not any(one.is_error for one in wrong):
+        wrong += judge_objects_by_cluster_policies(worker, cluster, bodies, tracer, made, [], before)
     made.findings += wrong
     text = dump_all(bodies, build_header_lines(team_source_of(job.team)))
     store_staged_text(worker, made, path, text, is_telling)

@@ -52,6 +52,16 @@ def test_a_ban_on_priorities_without_its_scope_bans_every_pod(root: Path) -> Non
     assert [rule for _, rule in gangplan("render", "-C", root).errors()] == ["rights-too-wide"]
 
 
+@pytest.mark.parametrize("amount", ["999", "1000", "5000m"])
+def test_how_an_amount_is_written_hides_nothing_that_is_wrong_with_it(amount: str, root: Path) -> None:
+    """1000 is stored as 1k, which is a warning of its own."""
+    add = f'{{op: replace, path: /spec/hard/services.loadbalancers, value: "{amount}"}}'
+    write(root, {PLACE: PATCH.format("training", add)})
+    outcome = gangplan("render", "-C", root)
+    assert [rule for _, rule in outcome.errors()] == ["rights-too-wide"]
+    assert ("quantity-drift" in {one.rule for one in outcome.findings}) == (amount != "999")
+
+
 @pytest.mark.parametrize(
     ("scope", "is_refused"),
     [
