@@ -23,6 +23,7 @@ from gangplan.pipeline.worker import (
 from gangplan.policy.export import export_objects
 from gangplan.policy.objects import POLICY_FILE
 from gangplan.resolve import resolve_site, resolve_tenants
+from gangplan.trace import Tracer
 from gangplan.waivers import excuse_waived_cluster_findings, remove_waiver_marks
 
 
@@ -73,20 +74,30 @@ def expand_cluster_platform_and_tenants(
         told = join_tracers(tracers), builder.component, levels
         result.findings += check_cluster_objects_together(spec, site, flat[0], flat[1], *told)
     if is_sound:
-        waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
-        bare = [
-            remove_waiver_marks(body, own)
-            for own, bodies in zip(waived, built, strict=True)
-            for body in bodies
-        ]
-        tracer, plain = join_tracers(tracers), [body for part in parts for body in part[2]]
-        result.findings += judge_objects_by_cluster_policies(
-            worker, cluster, bare, tracer, result, result.findings, plain
-        )
+        _judge_cluster_objects_by_policies(worker, cluster, parts, built, join_tracers(tracers), result)
     owners = {one.namespace: one.team for one in resolve_tenants(worker.workspace, cluster)}
     findings = excuse_waived_cluster_findings(result.findings, worker.workspace.waivers, cluster, owners)
     result.findings = assign_cluster(cluster, findings)
     return result
+
+
+def _judge_cluster_objects_by_policies(
+    worker: WorkerState,
+    cluster: str,
+    parts: Sequence[tuple[str, Site | Tenant, list[Body]]],
+    built: Sequence[list[Body]],
+    tracer: Tracer,
+    result: TaskResult,
+) -> None:
+    """Evaluate the cluster's policies on its platform and tenants, each without the marks of its waivers."""
+    waived = [getattr(owner, "waived", ()) for _, owner, _ in parts]
+    bare = [
+        remove_waiver_marks(body, own) for own, bodies in zip(waived, built, strict=True) for body in bodies
+    ]
+    plain = [body for part in parts for body in part[2]]
+    result.findings += judge_objects_by_cluster_policies(
+        worker, cluster, bare, tracer, result, result.findings, plain
+    )
 
 
 def _put_cluster_policies_on_stage(worker: WorkerState, cluster: str, result: TaskResult) -> None:

@@ -146,9 +146,10 @@ def _check_scripts(
     yield from check_exit_code_of_script(job, is_sound)
     yield from check_waiting_command(job)
     if find_script_index(job.command, 0) >= 0:
-        from gangplan.plan.script_lines import check_lines_of_script  # few commands are scripts
+        from gangplan.plan import script_lines  # few commands are scripts
 
-        yield from check_lines_of_script(job)
+        yield from script_lines.check_lines_of_script(job)
+        yield from script_lines.check_shell_of_script(job, is_sound)
 
 
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:

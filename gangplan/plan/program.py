@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gangplan.plan.launchers import (
     OPAQUE_LAUNCHERS,
     FoundLauncher,
@@ -55,6 +57,9 @@ def find_meaningful_option(found: FoundLauncher) -> str:
 def _find_likely_program_of_foreign_launcher(found: FoundLauncher) -> tuple[str, ...]:
     """Return the words from the first certain program on: tables of foreign launchers are incomplete."""
     words = found.reading.words
+    if begin := _find_program_behind_known_options(found):
+        return words[begin:]
+    ends = {use.end for use in found.reading.uses if use.option.name}
     for index in range(found.start.at + 1, len(words)):
         word = words[index]
         if (
@@ -65,9 +70,23 @@ def _find_likely_program_of_foreign_launcher(found: FoundLauncher) -> tuple[str,
         ):
             before = words[index - 1]
             is_value = before.startswith("-") and "=" not in before and word.startswith("/")
+            is_behind_options = index == found.start.at + 1 or before[:1] in ("-", "+") or index in ends
+            if word.startswith("/") and not is_behind_options:
+                return ()  # a program, or a file for the program before it
             if not is_value:
                 return words[index:]
     return found.reading.program
+
+
+def _find_program_behind_known_options(found: FoundLauncher) -> int:
+    """Return the index of a program by its mere name (`srun -n 4 namd2 /data/in`); 0 if it may be an option's value."""
+    reading, at = found.reading, found.start.at + 1
+    begin = reading.programs[0][0] if reading.programs else 0
+    if found.start.name == "charmrun":  # +p4 and ++ppn 2
+        begin = next((index for index in range(at, len(reading.words)) if reading.words[index][:1] != "+"), 0)
+        return 0 if any(word.startswith("++") for word in reading.words[at:begin]) else begin
+    is_name = begin and re.fullmatch(r"[A-Za-z][\w.+-]*", reading.words[begin])
+    return begin if is_name and not any(use.end == begin for use in reading.unknown) else 0
 
 
 def _find_opaque_launched_program(found: FoundLauncher) -> tuple[str, ...]:

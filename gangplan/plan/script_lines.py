@@ -1,4 +1,4 @@
-"""Find lines of a script that YAML joined, or that their backslashes do not join: it would do something else."""
+"""Find lines of a script that YAML joined, that their backslashes do not join, or that only bash understands."""
 
 from __future__ import annotations
 
@@ -14,9 +14,27 @@ from gangplan.plan.launchers import (
     read_script_commands,
 )
 from gangplan.plan.launchers.shell import SimpleCommand
-from gangplan.rules.commands import COMMAND_LINES_JOINED
+from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
+from gangplan.rules.commands import COMMAND_BASH, COMMAND_LINES_JOINED
 
 _DECLARING = frozenset({"export", "readonly"})
+_PLAIN_SHELLS = frozenset({"sh", "dash"})
+# Words that dash 0.5.12 and POSIX.1-2017 do not know;
+_OF_BASH = frozenset(
+    {
+        "[[",
+        "source",
+        "shopt",
+        "declare",
+        "typeset",
+        "mapfile",
+        "readarray",
+        "let",
+        "pushd",
+        "popd",
+        "function",
+    }
+)
 _JOINED = "Write | in place of > before the script, so that each line stays one, or ; between the commands."
 _CONTINUED = "End the line before it with a backslash, and leave nothing behind that."
 
@@ -34,6 +52,31 @@ def check_lines_of_script(job: Job) -> Iterator[Problem]:
         if told := _explain_joined_lines(one, job.command[at]):
             yield Problem(("command", at), *told, COMMAND_LINES_JOINED)
             return
+
+
+def check_shell_of_script(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+    """Yield a problem of the first command in a script of sh that a POSIX shell, such as dash, does not know."""
+    at, found = read_script_commands(job.command)
+    shell = next((index for index in range(at) if program_name_of(job.command[index]) in _PLAIN_SHELLS), -1)
+    what = next(filter(None, map(_name_word_of_bash, found)), "") if shell >= 0 else ""
+    if not what:
+        return
+    name = program_name_of(job.command[shell])
+    message = f"'{what}' is of bash, but {name} runs the script, which is dash in images of Debian and Ubuntu: it would fail there"
+    right = (*job.command[:shell], "bash", *job.command[shell + 1 :])
+    help = propose_sound_command_help(job, right, "Start bash in its place.", is_sound)
+    yield Problem(("command", shell), message, help, COMMAND_BASH)
+
+
+def _name_word_of_bash(one: SimpleCommand) -> str:
+    """Return what a POSIX shell does not know of a command, such as `[[`; an empty text if it may know all."""
+    name = one.texts[0] if one.words else ""
+    if name == "set" and "pipefail" in one.texts:
+        return "pipefail"
+    array = next((word.text for word in one.sets if word.items is not None), "")
+    if array:
+        return f"{array.partition('=')[0]}=(...)"
+    return name if name in _OF_BASH else "|&" if one.after == "|&" else ""
 
 
 def _explain_joined_lines(one: SimpleCommand, script: str) -> tuple[str, str] | None:

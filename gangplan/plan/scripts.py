@@ -9,8 +9,10 @@ from gangplan.findings import Problem
 from gangplan.model.job import Job
 from gangplan.plan.launchers import (
     SHELL_NAMES,
+    find_launcher_at,
     find_script_index,
     program_name_of,
+    read_launcher_words,
     read_script_commands,
     strip_prefixes,
 )
@@ -49,7 +51,7 @@ _IDLE = frozenset(
 _LAST_WORDS = frozenset(
     {
         *("chmod", "cp", "date", "df", "du", "echo", "kill", "ls", "mv", "nvidia-smi", "pkill", "printf"),
-        *("rm", "rsync", "sync", "tar", "touch"),
+        *("rm", "rsync", "set", "sync", "tar", "touch"),
     }
 )
 # The end of a script whose last command is that of a loop.
@@ -82,6 +84,8 @@ def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) 
     ends_with, failing = program_name_of(last.texts[0]), f"{programs[0]} fails"
     if lost == (last,) and not last.tested_by:
         ends_with, failing = "the last turn of its loop", f"{failing} in another one"
+    elif ends_with == programs[0]:
+        ends_with, failing = f"the last {ends_with}", "an earlier one fails"
     message = f"the run ends with the exit code of {ends_with}: if {failing}, it counts as complete"
     words = (*job.command[:at], right, *job.command[at + 1 :]) if right else None
     help = propose_sound_command_help(job, words or (), otherwise, is_sound if words else None)
@@ -96,7 +100,9 @@ def _is_end_decided(found: Sequence[SimpleCommand], text: str) -> bool:
 
 def _name_programs(found: Sequence[SimpleCommand]) -> list[str]:
     """Return the names of the programs of commands, without those whose exit code says nothing."""
-    return [name for one in found if one.texts and (name := program_name_of(one.texts[0])) not in _IDLE]
+    starts = ((one.texts, strip_prefixes(one.texts).at) for one in found if one.texts)
+    names = (program_name_of(texts[at if at < len(texts) else 0]) for texts, at in starts)
+    return [name for name in names if name not in _IDLE]
 
 
 def _find_lost_code(
@@ -134,16 +140,40 @@ def _find_lost_code(
     while last.after == "&&" and end < len(found):  # a list that ends the script says how it went
         last, end = found[end], end + 1
     if (end == len(found) and not is_looped) or last.tested_by in ("while", "until"):
-        return (), "", ""
+        return _find_earlier_launch(command[:at], found), "Begin the script with set -e.", f"set -e; {text}"
     if last.tested_by:
         return (last,), "End the branch for its failure with exit 1.", ""
-    is_stopping, unseen = is_stopping_at_failure(command[:at], found), _list_chain(found, end - 1)[:-1]
+    is_stopping, unseen = (
+        is_stopping_at_failure(command[:at], found[: end - 1]),
+        _list_chain(found, end - 1)[:-1],
+    )
     if not is_stopping and not _name_programs(unseen):
         return (last,), "Begin the script with set -e.", f"set -e; {text}"
     if is_looped:
         return (), "", ""
     help = "Write each command on a line of its own: set -e does not see a failure that && comes after."
     return unseen, help, ""
+
+
+def _find_earlier_launch(options: Sequence[str], found: Sequence[SimpleCommand]) -> Sequence[SimpleCommand]:
+    """Return the first launch of a script that goes on when it fails, and ends with another launch."""
+    last = found[-1]
+    if last.tested_by or not _starts_ranks(last):
+        return ()
+    for index, one in enumerate(found[:-1]):
+        is_alone = one.block == last.block and one.after in _SEPARATORS and not one.tested_by
+        if is_alone and _starts_ranks(one) and not is_stopping_at_failure(options, found[:index]):
+            return (one,)
+    return ()
+
+
+def _starts_ranks(one: SimpleCommand) -> bool:
+    """Return whether a command starts a launcher."""
+    at = strip_prefixes(one.texts).at
+    start = find_launcher_at(one.texts, at, None) if at < len(one.texts) else None
+    return start is not None and not any(
+        read_launcher_words(start.launcher, one.texts, start.at).of("nothing")
+    )
 
 
 def _is_end_of_for(text: str, found: Sequence[SimpleCommand]) -> bool:
@@ -176,9 +206,13 @@ def _says_nothing(one: SimpleCommand) -> bool:
 
 
 def is_stopping_at_failure(options: Sequence[str], found: Sequence[SimpleCommand]) -> bool:
-    """Return whether a shell ends a script at the first failure."""
-    told = [word for one in found if one.texts[:1] == ("set",) for word in one.texts[1:]]
-    return any(map(_STOPPING.fullmatch, (*options, *told)))
+    """Return whether a shell with these options ends a script at a failure behind these commands."""
+    words = [*options, *(word for one in found if one.texts[:1] == ("set",) for word in one.texts[1:])]
+    is_stopping = False
+    for before, word in zip(["", *words], words, strict=False):
+        if _STOPPING.fullmatch(word.replace("+", "-", 1)):
+            is_stopping = not word.startswith("+") and before != "+o"
+    return is_stopping
 
 
 def check_waiting_command(job: Job) -> Iterator[Problem]:

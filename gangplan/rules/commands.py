@@ -265,6 +265,17 @@ COMMAND_LINES_JOINED = Rule(
     fix="Write | before the script, and end continued lines with a backslash and nothing behind it.",
 )
 
+COMMAND_BASH = Rule(
+    "command-bash",
+    WARNING,
+    "A script for bash is run by sh.",
+    why=(
+        "In images of Debian and Ubuntu, sh is dash. It ends at `set -o pipefail` and at arrays, does not find `source`, "
+        "and takes `[[` for a program. Only where sh is bash itself, as in images of Red Hat, such a script works."
+    ),
+    fix="Write bash in place of sh.",
+)
+
 EXIT_CODE_LOST = Rule(
     "exit-code-lost",
     WARNING,

@@ -58,6 +58,14 @@ from tests.workspaces import gangplan
         ("[bash, -c, 'python train.py && echo done || echo failed']", True),
         ("[bash, -c, 'ls /data || echo empty']", False),
         ("[bash, -c, 'python train.py; python evaluate.py']", False),
+        ("[bash, -c, 'mpirun python a.py; mpirun python b.py']", True),
+        ("[bash, -c, 'mpirun python a.py && mpirun python b.py']", False),
+        ("[bash, -c, 'set -e; mpirun python a.py; mpirun python b.py']", False),
+        ("[bash, -c, 'mpirun python a.py || true; mpirun python b.py']", False),
+        ("[bash, -c, 'set +e; python train.py; set -e']", True),
+        ("[bash, -ec, 'set +e; python train.py; set -e']", True),
+        ("[bash, -ec, 'set +o errexit; python train.py; echo done']", True),
+        ("[bash, -c, 'set -o errexit; python train.py; echo done']", False),
         ("[bash, -c, 'python train.py; rm -rf /tmp/cache']", True),
         ("[bash, -c, 'python train.py; cp -r out /tmp']", True),
         ("[bash, -c, 'python train.py && rm -rf /tmp/cache']", False),
@@ -99,6 +107,10 @@ def test_a_lost_exit_code_is_reported(command: str, is_lost: bool, tmp_path: obj
             "'python train.py | grep -q converged'",
             "Write the output to a file, and search that in the next command.",
         ),
+        (
+            "'mpirun python a.py; mpirun python b.py'",
+            "Write command: [bash, -c, 'set -e; mpirun python a.py; mpirun python b.py'].",
+        ),
         ("'if python train.py; then echo ok; fi'", "End the branch for its failure with exit 1."),
     ],
 )
@@ -137,3 +149,11 @@ def test_a_command_that_only_waits_is_reported(command: str, waits: bool, tmp_pa
     root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
     found = [one.severity for one in gangplan("validate", "-C", root).findings if one.rule == "command-waits"]
     assert found == ["warning"] * waits
+
+
+def test_the_program_behind_a_prefix_is_named(tmp_path: object) -> None:
+    command = "[bash, -c, '/usr/bin/time -v mpirun ./solve | grep -v warn']"
+    spec = workspaces.STOCK["specs/nlp/filings.yaml"].replace("[python, train.py]", command)
+    root = workspaces.write(tmp_path, workspaces.STOCK | {"specs/nlp/filings.yaml": spec})
+    found = [one for one in gangplan("validate", "-C", root).findings if one.rule == "exit-code-lost"]
+    assert [one.message.partition(": ")[2] for one in found] == ["if mpirun fails, it counts as complete"]
