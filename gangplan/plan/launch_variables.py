@@ -14,6 +14,7 @@ from gangplan.plan.flags import mpi_family_of
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import FoundLauncher, read_script_commands, strip_prefixes
 from gangplan.plan.launchers.prefixes import StrippedPrefixes
+from gangplan.plan.launchers.shell import DECLARING, SimpleCommand
 from gangplan.plan.preparation import (
     list_removed_variables,
     list_variables_exported_to_launcher,
@@ -36,6 +37,10 @@ _OF_TORCH_RANKS = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
 _OF_MPI = {"OpenMPI4": "OMPI_", "OpenMPI5": "PRTE_", "MPICH": "HYDRA_", "IntelMPI": "I_MPI_"}
 # What torchrun takes for these without a variable and an option.
 _TORCHRUN_DEFAULTS = {"PET_NNODES": "1", "PET_NPROC_PER_NODE": "1", "PET_NODE_RANK": "0"}
+# Commands whose output each host knows of itself, or that no image of a run has.
+_OF_HOST = re.compile(
+    r"(?:\$\(|`)\s*(?:hostname|scontrol|ip\s|ifconfig|uname|cat\s+/etc/hostname)|\$\{?HOSTNAME\b"
+)
 _LOADING = frozenset({"source", ".", "eval"})
 
 
@@ -116,12 +121,19 @@ def _build_unassign_edit(found: FoundLauncher, variable: str) -> WordEdit | None
 
 
 def check_variables_removed_from_ranks(job: Job) -> Iterator[Problem]:
-    """Yield a warning of a command of the ranks that removes what tells each of them of the others."""
+    """Yield a warning of a command of the ranks that removes or replaces what tells each of them of the others."""
     if job.ranks == 1:
         return
     for path, what in _list_removals(job):
         message = f"{what}, so no rank finds the others: each would train alone"
         yield Problem(path, message, "Keep it.", COMMAND_RESERVED, level=Severity.WARNING)
+        return
+    at, found = read_script_commands(job.command)
+    for what in _describe_replacements(job, found, job.command[at]):
+        message = f"{what}, so no rank finds the others"
+        yield Problem(
+            ("command", at), message, "Remove it: torchrun sets it.", COMMAND_RESERVED, level=Severity.WARNING
+        )
         return
 
 
@@ -152,6 +164,19 @@ def _list_removals(job: Job) -> Iterator[tuple[FieldPath, str]]:
     offset = int(last.texts[0] in ("exec", "command"))
     inner = last.texts[offset:]
     yield from ((("command", at), one) for one in _describe_prefix(inner, strip_prefixes(inner), names))
+
+
+def _describe_replacements(job: Job, found: Sequence[SimpleCommand], script: str) -> Iterator[str]:
+    """Yield each variable of torch that a script of ranks sets to what every host, or every rank, finds out for itself."""
+    names = {"MASTER_ADDR"} if job.workers > 1 else set[str]()
+    last = found[-1] if found else None
+    for one in found if job.image.framework == "torch" else ():
+        words = one.words[1:] if one.texts[:1] and one.texts[0] in DECLARING else one.sets
+        for word in words if last and one.block == last.block[: len(one.block)] else ():
+            name, _, value = script[word.begin : word.end].partition("=")
+            is_own = _OF_HOST.search(value) if name in names else name == "MASTER_PORT" and "RANDOM" in value
+            if is_own and name not in word.names:
+                yield f"the script sets {name} to what each {'worker' if name in names else 'rank'} finds out alone"
 
 
 def _describe_prefix(words: Sequence[str], peeled: StrippedPrefixes, names: Collection[str]) -> Iterator[str]:
