@@ -72,8 +72,9 @@ def run_import_command(named: Sequence[Path], options: ImportOptions) -> Exit:
         new = {one.draft.file: one.text for one in good if not one.earlier}
         write_imported_files(root, new, batch.before, after)
     _write_import_report(batch, outputs, options, writes)
+    is_data = any(name == "json" and file is None for name, file in outputs)
     if options.is_dry:
-        for one in batch.imported:  # also those with errors: corrected by hand, they may be saved
+        for one in () if is_data else batch.imported:  # also those with errors, to be corrected by hand
             sys.stdout.write(f"# {one.draft.file}\n{one.text}")
     elif not writes:
         errors = sum(one.is_error for one in findings)
@@ -82,10 +83,11 @@ def run_import_command(named: Sequence[Path], options: ImportOptions) -> Exit:
     elif not options.is_quiet:
         earlier = sum(bool(one.earlier) for one in good)
         known = f"; {format_plural(earlier, 'spec')} of an earlier import stayed" if earlier else ""
-        sys.stdout.write(
+        said = sys.stderr if is_data else sys.stdout
+        said.write(
             f"wrote {format_plural(len(good) - earlier, 'spec')} into {SPECS}/{good[0].draft.home.team}/{known}\n"
         )
-        sys.stdout.write(f"next: {_describe_import_next_step(batch, options)}\n")
+        said.write(f"next: {_describe_import_next_step(batch, options)}\n")
     return choose_exit_code(findings)
 
 

@@ -156,14 +156,23 @@ def test_reports_in_several_formats_agree(root: Path, tmp_path: Path) -> None:
         "--format",
         f"markdown={file}",
     )
-    text = outcome.out[: outcome.out.index("# specs/")]
-    document = json.loads(text)
+    document = json.loads(outcome.out)
     jsonschema.validate(document, build_editor_schema_of_format("import"))
     (one,) = document["imported"]
     assert one["runs"]["lab"]["percent"] == 100
     assert {entry["state"] for entry in one["account"]} == {"mapped", "defaulted", "dropped"}
     assert "| MPIJob heat |" in file.read_text()
     assert "100 % the same" in file.read_text()
+
+
+@pytest.mark.parametrize("flags", [(), ("-n",)], ids=["written", "dry"])
+def test_json_stands_alone_on_standard_output(root: Path, flags: tuple[str, ...]) -> None:
+    before = tree(root)
+    outcome = gangplan("import", "mpijob", root.parent / "sources", "-C", root, "--format", "json", *flags)
+    (one,) = json.loads(outcome.out)["imported"]
+    assert (one["spec"], one["text"].count("kind: TrainingJob")) == (TARGET, 1)
+    assert (tree(root) == before) == bool(flags)
+    assert ("wrote 1 spec into specs/nlp/\n" in outcome.err) != bool(flags)
 
 
 def test_the_account_lists_every_field_at_its_line(root: Path) -> None:
