@@ -16,6 +16,7 @@ from gangplan.records import dataclass
 RANDOM_TEXT = "a text of random characters, as keys and tokens are"
 # What replaces every secret in output.
 HIDDEN = "(hidden)"
+_IN_ADDRESS = "a password in an address"
 
 _FORM = re.compile("|".join(f"({form})" for form in FORMS.values()))
 _KINDS = tuple(FORMS)
@@ -102,6 +103,8 @@ _PLACES: tuple[tuple[str, re.Pattern[str], str], ...] = (
         "a key of Kaggle",
     ),
 )
+# A shorter password of an address is hidden only in addresses: its letters are in many other words.
+_LEAST_ANYWHERE = 8
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
 _LONGEST_NAME = 128
 _STORED = re.compile(r"^kind:[ \t]+Secret[ \t]*$", re.MULTILINE)
@@ -139,10 +142,19 @@ def find_secrets(text: str) -> list[Secret]:
     return [found[offset] for offset in sorted(found)]
 
 
+def extract_secret_text(text: str, secret: Secret) -> str:
+    """Return what `mask_secrets` is to look for: the secret, between `:` and `@` if it is short and in an address."""
+    end = secret.offset + secret.length
+    if secret.what == _IN_ADDRESS and secret.length < _LEAST_ANYWHERE:
+        return text[secret.offset - 1 : end + 1]
+    return text[secret.offset : end]
+
+
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """Replace all secrets in the text, the longest first, so that no part of one remains."""
     for secret in sorted({*secrets}, key=lambda one: (-len(one), one)):
-        text = text.replace(secret, HIDDEN)
+        is_between = secret[0] == ":" and secret[-1] == "@"
+        text = text.replace(secret, f":{HIDDEN}@" if is_between else HIDDEN)
     return text
 
 
@@ -166,7 +178,7 @@ def _find_passwords_in_urls(text: str) -> Iterator[Secret]:
         return
     for match in _URL.finditer(text):
         if not REFERENCE.fullmatch(match.group(1)):
-            yield Secret(match.start(1), "a password in an address", "", len(match.group(1)))
+            yield Secret(match.start(1), _IN_ADDRESS, "", len(match.group(1)))
 
 
 def _find_secrets_by_place(text: str) -> Iterator[Secret]:

@@ -17,7 +17,14 @@ from gangplan.findings import Finding, Location, reword_finding
 from gangplan.rules.security import SECRET_LITERAL, SECRET_SUSPECTED
 from gangplan.source import MAX_DOCUMENT_BYTES
 from gangplan.spec.job import TrainingJob
-from gangplan.validate.secrets import RANDOM_TEXT, Secret, find_secrets, is_secret_manifest, mask_secrets
+from gangplan.validate.secrets import (
+    RANDOM_TEXT,
+    Secret,
+    extract_secret_text,
+    find_secrets,
+    is_secret_manifest,
+    mask_secrets,
+)
 from gangplan.workspace import OVERLAYS, RENDERED, SPECS
 
 FOLDERS = (SPECS, OVERLAYS, "images", "jobtemplates", "policies/waivers")
@@ -42,7 +49,7 @@ def scan_workspace_for_secrets(
         if covers(file):
             for secret in find_secrets(text):
                 findings.append(_build_secret_finding(file, text, secret))
-                values.add(_extract_secret_value(text, secret))
+                values.add(extract_secret_text(text, secret))
     for file, text in _read_texts_scanned_for_secrets(root, (RENDERED,), clean, ours, known):
         for secret in find_secrets(text):
             findings.append(_build_secret_finding(file, text, secret))
@@ -114,10 +121,6 @@ def _suggest_variable_for_found_secret(secret: Secret) -> str:
     if name.isidentifier() and not is_field:
         return name if secret.name == name else name.upper()
     return _VARIABLES.get(secret.what, "NAME")
-
-
-def _extract_secret_value(text: str, secret: Secret) -> str:
-    return text[secret.offset : secret.offset + secret.length]
 
 
 def _walk_scanned_folder(root: Path, folder: str) -> Iterator[tuple[str, list[str]]]:

@@ -18,7 +18,7 @@ from gangplan.errors import Exit
 from gangplan.findings import Finding, Location
 from gangplan.model.secret_words import compute_entropy
 from gangplan.pipeline.scan import hide_found_secrets
-from gangplan.validate.secrets import HIDDEN, find_secrets, mask_secrets
+from gangplan.validate.secrets import HIDDEN, extract_secret_text, find_secrets, mask_secrets
 from tests import plain, workspaces
 from tests.workspaces import REPOSITORY, gangplan
 
@@ -177,6 +177,23 @@ def test_a_secret_that_is_part_of_another_is_hidden(is_turned: bool) -> None:
     finding = Finding("spec-value", Location("x", 1, 1), f"bad {long}", f"not {short}")
     (told,) = hide_found_secrets([finding], dict.fromkeys(secrets).keys())
     assert (told.message, told.help) == (f"bad {HIDDEN}", f"Not {HIDDEN}.")
+
+
+@pytest.mark.parametrize(
+    ("password", "expected"),
+    [
+        ("e", f"the test '{{http://svc:{HIDDEN}@10.1.1.1:3128}}' never ends"),
+        ("test", f"the test '{{http://svc:{HIDDEN}@10.1.1.1:3128}}' never ends"),
+        ("test-never", f"the test '{{http://svc:{HIDDEN}@10.1.1.1:3128}}' never ends"),
+    ],
+)
+def test_a_short_password_of_an_address_is_hidden_in_addresses_alone(password: str, expected: str) -> None:
+    written = f"proxy: {{http: 'http://svc:{password}@10.1.1.1:3128'}}"
+    (secret,) = find_secrets(written)
+    hidden = extract_secret_text(written, secret)
+    told = f"the test '{{http://svc:{password}@10.1.1.1:3128}}' never ends"
+    assert mask_secrets(told, [hidden]) == expected
+    assert (mask_secrets(f"not {password}", [hidden]) == f"not {password}") == (len(password) < 8)
 
 
 @pytest.mark.parametrize("file", ["overlays/lab/tls.pem", "policies/waivers/tls.pem", "images/tls.pem"])
