@@ -448,3 +448,28 @@ def test_workers_render_for_the_other_versions(engine: str, root: Path) -> None:
     request = Request(many(root, 60), engine=engine, jobs=2, versions=(("kubernetes", "1.35"),))
     (tenant,) = [text for path, text in preview_render(request).texts.items() if path.endswith("tenant.yaml")]
     assert "pod-security.kubernetes.io/enforce-version: v1.35" in tenant
+
+
+# Names that go into objects
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("kind: Cluster\n", "kind: Cluster\ndomain: Cluster local\n", "domain"),
+        ("label: topology.example.com/rack", "label: rack of the node", "label"),
+        (
+            "{queue: training}",
+            "{queue: training, persistentVolumes: {notes: {nfs: {server: nfs server, path: /notes}, size: 1Ti}}}",
+            "server",
+        ),
+    ],
+    ids=["domain", "topology", "nfs"],
+)
+def test_names_that_no_object_may_have_are_refused_where_they_are(
+    old: str, new: str, words: str, root: Path
+) -> None:
+    change(root, old, new)
+    (one,) = [one for one in gangplan("validate", "-C", root).findings if one.severity == "error"]
+    assert (one.rule, one.place.startswith(CLUSTER)) == ("spec-value", True)
+    assert words in one.message

@@ -396,8 +396,8 @@ class Cluster(Strict):
         description="True: nothing outside is reachable; every image comes from a mirror.",
         examples=[True],
     )
-    domain: str = Field(
-        "cluster.local", max_length=253, description="DNS domain of the cluster.", examples=["cluster.local"]
+    domain: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)] = Field(
+        "cluster.local", description="DNS domain of the cluster.", examples=["cluster.local"]
     )
     cni: Literal["ovn-kubernetes", "openshift-sdn", "calico", "cilium", "other"] = Field(
         "other", description="Network plugin that enforces network policies.", examples=["ovn-kubernetes"]

@@ -8,6 +8,7 @@ from gangplan.model.quantity import Quantity
 from gangplan.spec.base import Cpu, LabelKey, LabelValue, Memory, Name, Strict, build_helpful_error
 from gangplan.spec.node_parts import Autoscale, Daemons, LocalDisk, Numa
 from gangplan.spec.prices import PoolPrice
+from gangplan.spec.words import LABEL_KEY
 
 # Labels that every kubelet sets on its node (kubernetes v1.34,
 # staging/src/k8s.io/api/core/v1/well_known_labels.go).
@@ -97,7 +98,14 @@ def _detect_single_or_list_form(value: object) -> str:
 
 # Tags of the two forms; with their brackets they cannot be names of fields (gangplan.spec.load).
 SINGLE_FORM_TAG, SEVERAL_FORM_TAG = "(one)", "(several)"
-NetworkName = Annotated[str, Field(min_length=1, max_length=253)]
+# As Multus reads it (k8s.v1.cni.cncf.io, v4): without a namespace, the network is in the pod's own.
+NetworkName = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(@[a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$",
+        max_length=253,
+    ),
+]
 Networks = Annotated[
     Annotated[NetworkName, Tag(SINGLE_FORM_TAG)]
     | Annotated[tuple[NetworkName, ...], Field(min_length=1, max_length=64), Tag(SEVERAL_FORM_TAG)],
@@ -127,7 +135,7 @@ class PoolRdma(Strict):
     )
     network: Networks | None = Field(
         None,
-        description="NetworkAttachmentDefinition that pods attach to, as namespace/name, once for each of their devices; of a list, the devices take one each in turn, and a shared device takes all.",
+        description="NetworkAttachmentDefinition that pods attach to, as namespace/name (without a namespace: in their own), once for each of their devices; of a list, the devices take one each in turn, and a shared device takes all.",
         examples=["default/ib-fabric"],
     )
     interface: str | None = Field(
@@ -303,7 +311,7 @@ class TopologyLevel(Strict):
     """One level of the cluster's layout; levels are listed from the widest to the narrowest."""
 
     name: Name = Field(description="Level name that specs use.", examples=["rack"])
-    label: Annotated[str, Field(max_length=63)] = Field(
+    label: Annotated[str, Field(pattern=LABEL_KEY, max_length=63)] = Field(
         description="Node label of the level; at most 63 characters (a limit of Kueue's Workload).",
         examples=["topology.example.com/rack"],
     )

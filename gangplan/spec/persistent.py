@@ -14,7 +14,7 @@ VolumeHandle = Annotated[str, Field(min_length=1, max_length=253)]
 class Nfs(Strict):
     """A folder of an NFS server, which the kubelet mounts without a driver."""
 
-    server: Annotated[str, Field(min_length=1, max_length=253)] = Field(
+    server: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:%\[\]-]+$", max_length=253)] = Field(
         description="Name or address of the server.", examples=["nfs.example.com"]
     )
     path: Annotated[str, Field(pattern=r"^/", max_length=1024)] = Field(

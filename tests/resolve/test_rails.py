@@ -166,6 +166,13 @@ def test_a_patch_that_removes_networks_is_an_error(root: Path, builder: str) -> 
     assert "not be on the networks 'fabric/rail-1', 'fabric/rail-2' that their pool has" in one.message
 
 
+@pytest.mark.parametrize("network", ["fabric/rail-0", "rail.0", "fabric/rail-0@net1"])
+def test_names_that_multus_reads_are_right(network: str, root: Path) -> None:
+    workspace(root, f"{{resource: rdma/b, count: 8, network: {network}}}")
+    outcome = gangplan("validate", "-C", root)
+    assert not outcome.errors(), outcome.err
+
+
 @pytest.mark.parametrize(
     ("rdma", "rule", "words"),
     [
@@ -179,6 +186,9 @@ def test_a_patch_that_removes_networks_is_an_error(root: Path, builder: str) -> 
         ("[{resource: rdma/b, count: 1, network: [a/b, 3]}]", "spec-type", "network"),
         ("{resource: rdma/b, count: 1, interface: 'net1,net2'}", "spec-value", "interface"),
         ("{resource: rdma/b, count: 1, hcas: ['=mlx5_0']}", "spec-value", "hcas"),
+        ("{resource: rdma/b, count: 1, network: 'a/IB fabric!'}", "spec-value", "NAMESPACE/NAME"),
+        ("{resource: rdma/b, count: 1, network: [a/b, 'a/b/c']}", "spec-value", "NAMESPACE/NAME"),
+        ("{resource: rdma/b, count: 1, network: 'a/b,a/c'}", "spec-value", "NAMESPACE/NAME"),
         ("[]", "spec-value", "rdma"),
         ("true", "spec-type", "rdma"),
     ],
