@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
@@ -38,6 +39,7 @@ from gangplan.spec.job import TrainingJob
 from gangplan.spec.listing import list_spec_files, list_visible_folders, suggest_team_for_spec_folder
 from gangplan.spec.load import ModelType, parse_spec_document
 from gangplan.spec.near import suggest_nearest as suggest_nearest
+from gangplan.spec.phrases import convert_to_name
 from gangplan.spec.root import OVERLAYS as OVERLAYS
 from gangplan.spec.root import RENDERED as RENDERED
 from gangplan.spec.root import SPECS as SPECS
@@ -45,6 +47,7 @@ from gangplan.spec.root import find_workspace_root_above as find_workspace_root_
 from gangplan.spec.sorts import sort_specs_sweeps_and_templates
 from gangplan.spec.team import Team
 from gangplan.spec.waiver_files import WaiverFile, load_waiver_files
+from gangplan.spec.words import DNS_LABEL, PATTERN_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from gangplan.model.trial import FromTemplate
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
 # The folders that people write and gangplan reads.
 READ_FOLDERS = ("specs", "overlays", "images", "policies", "schemas", "jobtemplates")
 CATALOG = "images/catalog.yaml"
+# Names of clusters and teams are parts of names of objects (`Name` in spec/base.py).
+_LONGEST_NAME = 63
 # The fields of a spec that uses a template.
 OF_TEMPLATES = frozenset({"template", "parameters"})
 
@@ -276,6 +281,14 @@ def _load_image_catalog(root: Path, findings: list[Finding]) -> tuple[ImageCatal
 def _check_name_matches_workspace_folder(
     written: str | None, folder: str, document: Document, findings: list[Finding]
 ) -> bool:
+    if len(folder) > _LONGEST_NAME or not re.fullmatch(DNS_LABEL, folder):
+        above, kind = os.path.dirname(document.file), document.value["kind"].lower()
+        form = f"{PATTERN_DESCRIPTIONS[DNS_LABEL]}, at most {_LONGEST_NAME} characters"
+        message = f"{above}/: '{folder}' cannot be the name of a {kind} ({form})"
+        like = convert_to_name(DNS_LABEL, folder)[:_LONGEST_NAME].strip("-")
+        help = f"Rename the folder to {like}." if like else "Rename the folder."
+        findings.append(Finding(SPEC_VALUE, Location(document.file), message, help))
+        return False
     if written is None or written == folder:
         return True
     message, help = f"name is '{written}', but the folder is '{folder}'", f"Write name: {folder}."

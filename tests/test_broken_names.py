@@ -113,3 +113,23 @@ def test_a_broken_cluster_in_a_budget_is_reported_only_in_its_file(tmp_path: Pat
     assert "budget-cluster" not in {one.rule for one in gangplan("validate", "-C", root).findings}
     write(root, {"overlays/far/cluster.yaml": CLUSTER.replace("  nlp: {queue: training}", "  {}")})
     assert "budget-cluster" in {one.rule for one in gangplan("validate", "-C", root).findings}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "kind", "like"),
+    [
+        ("overlays/RDMA/cluster.yaml", CLUSTER, "cluster", " to rdma."),
+        ("overlays/far_away/cluster.yaml", CLUSTER, "cluster", " to far-away."),
+        (f"overlays/{'far' * 22}/cluster.yaml", CLUSTER, "cluster", f" to {'far' * 21}."),
+        ("specs/Audio/team.yaml", TEAM, "team", " to audio."),
+    ],
+)
+def test_a_folder_that_no_object_can_be_named_after_is_refused(
+    file: str, text: str, kind: str, like: str, tmp_path: Path
+) -> None:
+    root = write(stock(tmp_path / "w"), {file: text})
+    outcome = gangplan("validate", "-C", root)
+    (one,) = [one for one in outcome.findings if one.severity == "error"]
+    assert (one.place, one.rule) == (file, "spec-value")
+    assert f"cannot be the name of a {kind} (" in one.message
+    assert one.help.endswith(like)
