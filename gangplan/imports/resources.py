@@ -95,7 +95,7 @@ def _map_resource_amount(
             else:
                 node.dropped(f"a run's requests are its limits: {path} is {value}")
     elif parse_quantity(str(value)).nano > parse_quantity(str(_read_given(draft, path))).nano:
-        _wonder_about_smaller_amount(draft, path, value, first)
+        _wonder_about_other_amount(draft, path, value, first)
 
 
 def _read_given(draft: SpecDraft, path: str) -> object:
@@ -104,10 +104,10 @@ def _read_given(draft: SpecDraft, path: str) -> object:
     return (draft.values[block] if block else draft.values)[name]
 
 
-def _wonder_about_smaller_amount(draft: SpecDraft, path: str, value: object, node: SourceNode) -> None:
+def _wonder_about_other_amount(draft: SpecDraft, path: str, value: object, node: SourceNode) -> None:
     given = _read_given(draft, path)
     message = f"{path}: these pods have {value}, others {given}; the run gives all of them {given}"
-    draft.wonder(node, message, f"Write {path}: {value} if every worker may have that much.")
+    draft.wonder(node, message, f"Write {path}: {value} if every worker may have just as much.")
 
 
 def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[SourceNode]) -> None:
@@ -122,8 +122,8 @@ def _map_device_request(draft: SpecDraft, name: str, amount: str, nodes: list[So
             return
         draft.gpu_resource = name
         is_same = [draft.put("gpus", count, node) for node in nodes]
-        if not all(is_same) and count > draft.values["gpus"]:
-            _wonder_about_smaller_amount(draft, "gpus", count, nodes[0])
+        if not all(is_same):
+            _wonder_about_other_amount(draft, "gpus", count, nodes[0])
         if name.startswith(MIG_PREFIX):
             draft.put("gpu.mig", name.removeprefix(MIG_PREFIX))
         else:

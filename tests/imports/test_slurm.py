@@ -256,6 +256,27 @@ def test_each_task_of_an_array_becomes_a_spec(tmp_path: Path) -> None:
         "migrated-grid-6",
     ]
     assert [one.draft.values["command"][-1] for one in batch.imported] == ["1", "4", "6"]
+    (asked,) = [one for one in batch.imported[2].findings if "at a time" in one.message]
+    assert (asked.rule, asked.where.line) == ("import-asked", 3)
+    assert asked.message == "2 of the 3 tasks may run at a time; their specs may all run at once"
+    batch = read(tmp_path, text.replace("%2", ""), image="openmpi")
+    assert not [one for one in batch.everything if "at a time" in one.message]
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        ("slurm", "#SBATCH --dependency=afterok:123"),
+        ("slurm", "#SBATCH -d afterok:123"),
+        ("pbs", "#PBS -W depend=afterok:123"),
+    ],
+)
+def test_jobs_that_come_before_are_asked_about(tmp_path: Path, kind: str, option: str) -> None:
+    text = f"#!/bin/bash\n{option}\nmpirun ./heat\n"
+    batch = imported(tmp_path, kind, text, "job.sh", image="openmpi")
+    (asked,) = [one for one in batch.everything if "waits for others" in one.message]
+    assert (asked.rule, asked.where.line) == ("import-asked", 2)
+    assert asked.message == "the job waits for others (afterok:123), and its run for none"
 
 
 def test_a_large_array_becomes_a_sweep(tmp_path: Path) -> None:

@@ -411,7 +411,7 @@ ASKED_AMOUNTS = {
         "{limits: {cpu: 8, memory: 500Gi, nvidia.com/gpu: 8}}", "{limits: {cpu: 4, memory: 50Gi, nvidia.com/gpu: 2}}", "{}",
         (4, "50Gi", 2), ["cpu: these pods have 8, others 4", "memory: these pods have 500Gi", "gpus: these pods have 8"],
     ),
-    "less of the master": ("{limits: {cpu: 1, nvidia.com/gpu: 1}}", "{limits: {cpu: 4, nvidia.com/gpu: 2}}", "{}", (4, None, 2), []),
+    "less of the master": ("{limits: {cpu: 1, nvidia.com/gpu: 1}}", "{limits: {cpu: 4, nvidia.com/gpu: 2}}", "{}", (4, None, 2), ["gpus: these pods have 1, others 2"]),
     "more than a node": ("{limits: {nvidia.com/gpu: 32}}", "{}", "{}", (None, None, None), ["a worker has up to 16 GPUs"]),
 }  # fmt: skip
 

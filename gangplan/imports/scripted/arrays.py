@@ -45,6 +45,11 @@ def account_for_job_array(
         return
     if script.task is not None:
         node.mapped("a spec for each task of the array")
+        if wanted.at_once < len(wanted.array):
+            message = f"{wanted.at_once} of the {len(wanted.array)} tasks may run at a time; their specs may all run at once"
+            node.asked(message)
+            help = f"Write a sweep with maxConcurrent: {wanted.at_once}; or after: in the specs that wait."
+            questions.append((node, message, help))
     elif script.spreads:
         node.mapped("parameters.grid.task")
     else:

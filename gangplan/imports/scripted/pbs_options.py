@@ -108,7 +108,7 @@ def apply_pbs_options(options: Iterable[ScriptOption], wanted: WantedAllocation,
         elif name == "v":
             _record_pbs_variables(option.value, wanted, node)
         elif name == "W":
-            _account_for_pbs_attribute(option.value, node)
+            _account_for_pbs_attribute(option.value, wanted, node)
         elif name in DROPPED:
             node.dropped(DROPPED[name])
         else:
@@ -124,13 +124,13 @@ _W_DROPPED = {
 }
 
 
-def _account_for_pbs_attribute(value: str, node: SourceNode) -> None:
+def _account_for_pbs_attribute(value: str, wanted: WantedAllocation, node: SourceNode) -> None:
     """Account for -W NAME=VALUE: dependencies, files, and the account."""
-    name = value.partition("=")[0].strip()
+    name, _, told = (part.strip() for part in value.partition("="))
     if name in _W_DROPPED:
         node.dropped(_W_DROPPED[name])
     elif name == "depend":
-        node.asked("after: says which runs come before this one")
+        wanted.depend(told, node)
     elif name in ("stagein", "stageout"):
         node.asked("files come from claims: data: mounts one")
     else:

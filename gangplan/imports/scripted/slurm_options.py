@@ -337,6 +337,7 @@ def _map_slurm_container_workdir(wanted: WantedAllocation, value: str, node: Sou
 
 
 _HANDLERS: dict[str, Callable[[WantedAllocation, str, SourceNode], None]] = {
+    "dependency": WantedAllocation.depend,
     "nodes": _build_slurm_number_handler("nodes", "workers"),
     "ntasks": _build_slurm_number_handler("tasks", "slots"),
     "ntasks-per-node": _build_slurm_number_handler("tasks_per_node", "slots"),

@@ -48,7 +48,6 @@ SLURM_DROPPED: dict[str, str] = {
 }  # fmt: skip
 SLURM_ASKED = {
     "multi-prog": "ranks of one run start one program",
-    "dependency": "after: says which runs come before this one",
     "begin": "a run starts when its queue admits it",
     "deadline": "timeout is how long a run may take, not until when",
     "licenses": "no field of a spec asks for licences",

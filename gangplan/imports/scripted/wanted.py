@@ -102,6 +102,12 @@ class WantedAllocation:
             self.env[name][1].dropped(_AGAIN)
         self.env[name] = (value, node)
 
+    def depend(self, value: str, node: SourceNode) -> None:
+        """Ask about the jobs that this one waits for."""
+        node.asked("after: says which runs come before this one")
+        message = f"the job waits for others ({value}), and its run for none"
+        self.questions.append((node, message, "Name the jobs that must be complete first: after: [JOB]."))
+
     @property
     def node_count(self) -> int:
         """The number of nodes: as stated, else as follows from tasks or GPUs per node, else one."""
