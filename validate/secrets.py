@@ -143,7 +143,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def extract_secret_text(text: str, secret: Secret) -> str:
-    """Return what `mask_secrets` is to look for: the secret, between `:` and `@` if it is short and in an address."""
+    """Return what `mask_secrets` looks for: the secret, with `:` and `@` if it is short and in an address."""
     end = secret.offset + secret.length
     if secret.what == _IN_ADDRESS and secret.length < _LEAST_ANYWHERE:
         return text[secret.offset - 1 : end + 1]

@@ -31,7 +31,8 @@ PLAN_WEAKENED = Rule(
         "The run starts as planned, but with less memory, shared memory or time (to run, or to save) "
         "than its spec says, waits for a scheduler, a gate, a runtime class, a claim, a secret or a "
         "ConfigMap that the overlay does not mention, spends a retry on a drained node, is retried where "
-        "no attempt can succeed, or has a container next to the program that may outlive it, so that the "
+        "no attempt can succeed, is killed by a probe unless its program listens where the probe asks, or "
+        "has a container next to the program that may outlive it, so that the "
         "run completes later than the program. Nobody who reads the spec can see it."
     ),
     fix=("Change the field that the help names, so that the spec, the quota and the plan say the same."),

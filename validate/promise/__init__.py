@@ -112,7 +112,7 @@ CHECKS: tuple[Check, ...] = (
     starts.check_promised_exclusive_placement,
     starts.check_promised_process_isolation,
     starts.check_promised_priority_class,
-    starts.check_launcher_probes,
+    starts.check_promised_probes,
     starts.check_promised_grace_period,
     life.check_promised_run_deadlines,
     life.check_promised_kueue_deadline,

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangplan.findings import FieldPath
 from gangplan.model.backend import TRAINJOB
+from gangplan.model.frameworks import RENDEZVOUS_PORT
+from gangplan.objects import Body
 from gangplan.rules.lifecycle import GIT_OWNED_FIELD
 from gangplan.validate.jobset import JOBSET_PATH, LAUNCHER
 from gangplan.validate.problems import Problem
 from gangplan.validate.promise.failures import is_for_disruptions
-from gangplan.validate.promise.roles import ExpandedRun
+from gangplan.validate.promise.roles import ExpandedRole, ExpandedRun
 from gangplan.validate.promise.words import report_broken_promise, report_weakened_plan
 
 Found = Iterator[tuple[int, Problem]]
+_FAILS = frozenset({"false", "/bin/false", "/usr/bin/false"})
 EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 TRAINER, JOBSETS, JOBS = (
     TRAINJOB.manager,
@@ -246,13 +250,48 @@ def check_promised_priority_class(laid: ExpandedRun) -> Found:
             yield laid.runtime, report_broken_promise(at, message, "Write priority in the spec.", "priority")
 
 
-def check_launcher_probes(laid: ExpandedRun) -> Found:
-    """Check that no probe asks a port of the launcher: it listens on none, so mpirun would be killed."""
-    role = laid.roles.get(LAUNCHER)
-    if not laid.uses_mpi or role is None or role.container is None:
+def check_promised_probes(laid: ExpandedRun) -> Found:
+    """Check that no probe or hook kills the program: one that asks where nothing listens, or always fails.
+
+    Probes of MPI workers by a port are those of `check_promised_worker_readiness`.
+    """
+    for role in laid.present:
+        if role.container is None:
+            continue
+        hook = (role.container.get("lifecycle") or {}).get("postStart")
+        yield from _judge_probe(laid, role, hook, ("lifecycle", "postStart"), "postStart hook")
+        for name in ("startupProbe", "livenessProbe"):
+            yield from _judge_probe(laid, role, role.container.get(name), (name,), name)
+
+
+def _judge_probe(
+    laid: ExpandedRun, role: ExpandedRole, probe: Body | None, inside: FieldPath, name: str
+) -> Found:
+    """Report a probe or hook that fails, or that asks a port which no container of the pod declares."""
+    if not probe:
         return
-    for name in ("startupProbe", "livenessProbe"):
-        probe = role.container.get(name)
-        if probe is not None and "exec" not in probe:
-            message = f"the launcher would be killed: nothing in it listens where the {name} asks"
-            yield laid.runtime, report_broken_promise((*role.box, name), message, f"Remove the {name}.")
+    path, help = (*role.box, *inside), f"Remove the {name}."
+    command = (probe.get("exec") or {}).get("command") or ()
+    if command and command[0] in _FAILS:
+        message = f"{role.title} would be killed: the {name} runs {command[0]}, which always fails"
+        yield laid.runtime, report_broken_promise(path, message, help)
+    asked = next((probe[how] for how in ("httpGet", "tcpSocket", "grpc") if how in probe), None)
+    if asked is None or asked.get("host"):
+        return
+    if laid.uses_mpi and role is laid.roles.get(LAUNCHER):
+        message = f"{role.title} would be killed: nothing in it listens where the {name} asks"
+        yield laid.runtime, report_broken_promise(path, message, help)
+    elif asked["port"] not in _list_declared_ports(role) and not (laid.uses_mpi and "Probe" in name):
+        message = (
+            f"{role.title} would be killed unless their program listens where the {name} asks"
+            f" ({asked['port']}): nothing else of the plan does"
+        )
+        help = f"Remove the {name}, or add the port to the container's ports if its program listens there."
+        yield laid.runtime, report_weakened_plan(path, message, help)
+
+
+def _list_declared_ports(role: ExpandedRole) -> set[object]:
+    """Return the ports of all containers of the pod, and their names."""
+    boxes = [*(role.spec.get("containers") or ()), *(role.spec.get("initContainers") or ())]
+    ports = [one for box in boxes for one in box.get("ports") or ()]
+    return {RENDEZVOUS_PORT, *(one.get(key) for one in ports for key in ("containerPort", "name"))}
