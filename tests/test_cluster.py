@@ -460,7 +460,7 @@ def test_workers_render_for_the_other_versions(engine: str, root: Path) -> None:
         ("label: topology.example.com/rack", "label: rack of the node", "label"),
         (
             "{queue: training}",
-            "{queue: training, persistentVolumes: {n: {nfs: {server: nfs server, path: /n}, size: 1Ti}}}",
+            "{queue: training, persistentVolumes: {old: {nfs: {server: nfs server, path: /a}, size: 1Ti}}}",
             "server",
         ),
     ],

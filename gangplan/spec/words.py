@@ -1,7 +1,6 @@
 """What people know from other tools (Slurm, SageMaker, Kubernetes, Kubeflow v1, torchrun, Docker).
 
-These are their names for fields and values, and words that are not fields here, with the reason. Also
-patterns in plain words.
+Their names for fields and values, words that are not fields here, with the reason, and patterns in words.
 """
 
 from __future__ import annotations
@@ -384,8 +383,8 @@ PATTERN_DESCRIPTIONS = {
     r"^[0-9]{1,4}(\.[0-9]{1,4}){1,3}$": "two to four numbers with dots, such as 570.124.06",
     r"^[A-Za-z0-9(][A-Za-z0-9 .()+:-]*$": "an SPDX expression, such as Apache-2.0 or MIT AND BSD-3-Clause",
     r"^[^\s,=^/:]+$": "the name of a network interface",
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(@[a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$": "NAMESPACE/NAME of a NetworkAttachmentDefinition, in lower-case letters, digits and '-'",
     r"^[A-Za-z0-9._:%\[\]-]+$": "the name or address of a server",
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(@[a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$": "NAMESPACE/NAME of a NetworkAttachmentDefinition, in lower-case letters, digits and '-'",
     r"^[A-Za-z0-9][A-Za-z0-9_.-]*(:[0-9]+)?$": "an adapter, with ':' and its port if it has several, such as mlx5_0:1",
     r"^[A-Z][A-Z_]*[A-Z]$": "a capability as Linux names it, without CAP_, such as IPC_LOCK",
     r"^[a-z0-9][a-zA-Z0-9._/:-]*(@sha256:[0-9a-f]{64})?$": "an image with its registry, best with @sha256: and its digest",
