@@ -36,6 +36,7 @@ _WRITES = re.compile(
 # Words of scripts that know which rank they are, and names of files that differ from rank to rank.
 _OF_ONE_RANK = re.compile(r"RANK|LOCALID|PROCID|RANDOM|\$\$|\bmktemp\b|\bflock\b")
 _STARTED_BY_PYTHON = re.compile(r"(?:exec )?python3?(?: -u)? (?=-m \S|[^\s-])")
+_READ = 500  # letters of a command: these patterns look again and again into long words
 _DOES_NOT_END = ("&", "||")
 _ELSEWHERE = "Put it into the image, or make it on a claim, in a step that runs before the workers."
 _KEPT_FILES = "Put it into the image, or make it in a folder of a claim, which every worker mounts."
@@ -58,7 +59,7 @@ def check_made_files(
     last = programs[-1]
     if starts:
         begin = max(one.script.words[0].begin for one in starts if one.script is not None)
-        last = next(one for one in programs if one.words[-1].end > begin)
+        last = next((one for one in programs if one.words[-1].end > begin), last)
     if (is_wrapped or starts) and not _OF_ONE_RANK.search(job.command[script]):
         yield from _find_files_of_all_ranks(job, script, programs, last, bool(starts), is_sound)
 
@@ -116,7 +117,7 @@ def _propose_torchrun(job: Job, script: int, last: SimpleCommand, is_sound: Soun
 def _describe_making(words: Sequence[str], is_failure_noticed: bool) -> tuple[str, str]:
     """Return the words of a program that makes files, and what becomes of them if many do so; empty if it is none."""
     at = strip_prefixes(words).at
-    name = read_started_program(words, at) if at < len(words) else ""
+    name = read_started_program(words, at)[:_READ] if at < len(words) else ""
     if (_CREATES.match(name) and is_failure_noticed) or _CLONES.match(name):
         return _shorten(name), "it fails in all but the first"
     if _BUILDS.match(name) or _WRITES.match(name):
@@ -150,7 +151,7 @@ def _find_files_of_launcher(
         what, help = describe_installation(words), KEPT_PACKAGES
         if what and _is_on_volume(job, words[0]):
             continue
-        made = read_started_program(words, 0) if words else ""
+        made = read_started_program(words, 0)[:_READ] if words else ""
         if not what and not is_kept and (_CLONES.match(made) or _BUILDS.match(made)) and _start_files(starts):
             what, help = _shorten(made), _KEPT_FILES
         if what:

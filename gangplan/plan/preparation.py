@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from gangplan.plan.launchers import FoundLauncher, strip_prefixes
 from gangplan.plan.launchers.prefixes import ASSIGNMENT_PATTERN
@@ -49,16 +50,21 @@ def read_variables_before_launcher(launch: FoundLauncher) -> tuple[dict[str, str
     """
     given: dict[str, str | None] = {}
     removed: set[str] = set()
-    commands = list(read_commands_up_to_launcher(launch))
-    if not commands:
-        return (dict(launch.script.sets) if launch.script is not None else {}), removed
-    for one in commands:
-        if one.block != commands[-1].block[: len(one.block)]:
+    script = launch.script
+    if script is None or not script.is_direct:
+        return (dict(script.sets) if script is not None else {}), removed
+    settings, places = _list_settings_of_script(script.text)
+    own = places.get(script.words[0].begin)
+    if own is None:
+        return dict(script.sets), removed
+    before = (one for one in settings if _find_begin(one) < _find_begin(own))
+    for one in (*before, own):
+        if one.block != own.block[: len(one.block)]:
             continue
         for name in list_removed_variables(one):
             given.pop(name, None)
             removed.add(name)
-        words: Sequence[ShellWord] = one.sets if not one.words or one is commands[-1] else ()
+        words: Sequence[ShellWord] = one.sets if not one.words or one is own else ()
         if one.texts[:1] and one.texts[0] in DECLARING:
             words = one.words[1:]
         for word in words:
@@ -68,6 +74,19 @@ def read_variables_before_launcher(launch: FoundLauncher) -> tuple[dict[str, str
                 given[assigned[1]] = assigned[2] if is_known else None
                 removed.discard(assigned[1])
     return given, removed
+
+
+@lru_cache(maxsize=4)  # asked for each launcher of a script
+def _list_settings_of_script(text: str) -> tuple[tuple[SimpleCommand, ...], dict[int, SimpleCommand]]:
+    """Return the commands of a script that may set or remove variables, and all by the place of their first word."""
+    found = read_shell_commands(text)
+    changing = {*DECLARING, "unset"}
+    settings = tuple(one for one in found if not one.words or one.texts[0] in changing)
+    return settings, {one.words[0].begin: one for one in found if one.words}
+
+
+def _find_begin(command: SimpleCommand) -> int:
+    return (*command.sets, *command.words)[0].begin
 
 
 def list_removed_variables(command: SimpleCommand) -> tuple[str, ...]:

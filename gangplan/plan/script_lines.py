@@ -62,7 +62,10 @@ def check_shell_of_script(job: Job, is_sound: SoundnessCheck | None = None) -> I
     if not what:
         return
     name = program_name_of(job.command[shell])
-    message = f"'{what}' is of bash, but {name} runs the script, which is dash in images of Debian and Ubuntu: it would fail there"
+    where = (
+        "in images of Debian and Ubuntu, where sh is dash, it would fail" if name == "sh" else "it would fail"
+    )
+    message = f"'{what}' is of bash, but {name} runs the script: {where}"
     right = (*job.command[:shell], "bash", *job.command[shell + 1 :])
     help = propose_sound_command_help(job, right, "Start bash in its place.", is_sound)
     yield Problem(("command", shell), message, help, COMMAND_BASH)

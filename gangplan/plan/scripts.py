@@ -113,7 +113,7 @@ def _find_lost_code(
     while end > 1 and _says_nothing(found[end - 1]) and found[end - 2].after in ("&&", *_SEPARATORS):
         end -= 1  # such as `; echo done`
     before, last = found[end - 2] if end > 1 else found[0], found[end - 1]
-    if before.after == "||" and _says_nothing(last) and last.words:
+    if end > 1 and before.after == "||" and _says_nothing(last) and last.words:
         first, stop = last.words[0].begin, last.words[-1].end
         right = f"{text[:first]}{{ {text[first:stop]}; exit 1; }}{text[stop:]}"
         return _list_chain(found, end - 2), "Write exit 1 after it, both in braces.", right
@@ -160,10 +160,13 @@ def _find_earlier_launch(options: Sequence[str], found: Sequence[SimpleCommand])
     last = found[-1]
     if last.tested_by or not _starts_ranks(last):
         return ()
-    for index, one in enumerate(found[:-1]):
+    settings: list[SimpleCommand] = []
+    for one in found[:-1]:
+        if one.texts[:1] == ("set",):
+            settings.append(one)
         is_alone = one.block == last.block and one.after in _SEPARATORS and not one.tested_by
-        if is_alone and _starts_ranks(one) and not is_stopping_at_failure(options, found[:index]):
-            return (one,)
+        if is_alone and _starts_ranks(one):
+            return () if is_stopping_at_failure(options, settings) else (one,)
     return ()
 
 

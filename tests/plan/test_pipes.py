@@ -57,6 +57,7 @@ from tests.workspaces import gangplan
         ("[bash, -c, 'mkdir /tmp/a || echo there; python train.py']", False),
         ("[bash, -c, 'python train.py && echo done || echo failed']", True),
         ("[bash, -c, 'ls /data || echo empty']", False),
+        ("[bash, -c, 'echo empty ||']", False),
         ("[bash, -c, 'python train.py; python evaluate.py']", False),
         ("[bash, -c, 'mpirun python a.py; mpirun python b.py']", True),
         ("[bash, -c, 'mpirun python a.py && mpirun python b.py']", False),

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from gangplan.model.pods import EnvVar
+from gangplan.plan import preparation
+from gangplan.plan.launchers.shell import SimpleCommand, read_shell_commands
 from gangplan.plan.problems import format_flow_list
 from gangplan.rules.commands import ENVIRONMENT_LOST
 from gangplan.rules.model import Severity
@@ -198,3 +200,18 @@ def test_a_variable_that_the_spec_has_as_well_reaches_the_ranks_of_deepspeed(roo
     env = (*job_of(root, "deepspeed").env, EnvVar("A", "/x"), EnvVar("B", field="spec.nodeName"))
     assert warned(root, "deepspeed", "export A=/x B; deepspeed a.py", env=env) == []
     assert len(warned(root, "deepspeed", "export A=/y; deepspeed a.py", env=env)) == 1
+
+
+def test_a_script_is_read_once_for_what_all_its_launchers_get(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+
+    def read(text: str) -> list[SimpleCommand]:
+        texts.append(text)
+        return read_shell_commands(text)
+
+    monkeypatch.setattr(preparation, "read_shell_commands", read)
+    script = "set -e; export A=1; unset B; " + "torchrun a.py; " * 20
+    decided(root, "pytorch", ("bash", "-c", script))
+    assert texts == [script]
