@@ -18,7 +18,9 @@ from gangplan.model.quantity import ZERO, Quantity
 from gangplan.objects import Body
 from gangplan.rules.objects import BOUNDS_UNCOVERED
 from gangplan.rules.quotas import HARD_QUOTA_BELOW_QUEUE, PRIORITIES_OUT_OF_ORDER, QUOTA_OVER_CAPACITY
+from gangplan.rules.teams import STORAGE_ACCESS_MODE, STORAGE_CLASS_UNKNOWN
 from gangplan.rules.volumes import VOLUME_OVER_QUOTA
+from gangplan.spec.near import suggest_nearest
 from gangplan.validate import rights
 from gangplan.validate.apiserver.forms import FoundProblems, parse_accepted_amount
 from gangplan.validate.kueue import queues
@@ -29,6 +31,9 @@ from gangplan.validate.problems import Problem
 # flavor -> resource -> what the flavor's nodes have of it
 Offered = Mapping[str, Mapping[str, Quantity]]
 NO_LEVELS: Mapping[str, str] = {}
+# storage class -> its access modes
+StorageModes = Mapping[str, Sequence[str]]
+NO_STORAGE: StorageModes = {}
 
 
 def judge_agreement_of_cluster_objects(
@@ -37,11 +42,13 @@ def judge_agreement_of_cluster_objects(
     levels: Mapping[str, str] = NO_LEVELS,
     manager: ManagerSettings = UNCONFIGURED_MANAGER,
     generated: Sequence[Body] = (),
+    storage: StorageModes = NO_STORAGE,
 ) -> list[list[Problem]]:
     """Return the problems of each object that a cluster has before any run.
 
     `offered` is None if quotas may exceed it. `levels` are the Pod Security levels beyond restricted that the
     cluster's file states, by namespace. `generated` are the same objects before any patch, if they differ.
+    `storage` has the access modes of the cluster's storage classes.
     """
     index = QueueIndex(bodies, manager.external_checks)
     found = [
@@ -53,6 +60,9 @@ def judge_agreement_of_cluster_objects(
     if generated:
         for place, problem in _check_order_of_priorities(bodies, generated):
             found[place].append(problem)
+        for wrong, body, was in zip(found, bodies, generated, strict=True):
+            if body["kind"] == "PersistentVolumeClaim" and body["spec"] != was["spec"]:
+                wrong += _check_storage_of_claim(body["spec"], storage)
     books = _Books(index.members)
     for place, body in enumerate(bodies):
         if body["kind"] == "ResourceQuota":
@@ -217,6 +227,24 @@ def _check_order_of_priorities(
             said += " Kueue would admit and preempt runs in another order than specs say"
             help = f"Keep value: {was}, or a value {other} that of '{changed[1]}'."
             yield place, Problem(("value",), said, help, PRIORITIES_OUT_OF_ORDER)
+
+
+def _check_storage_of_claim(spec: Body, storage: StorageModes) -> FoundProblems:
+    """Check that a class of the cluster provisions a patched claim. One that names its volume needs none."""
+    name = spec.get("storageClassName")
+    if not name or spec.get("volumeName"):
+        return
+    if name not in storage:
+        said = f"storage class '{name}' is not declared for this cluster: the claim and its pods would wait"
+        yield Problem(
+            ("spec", "storageClassName"), said, suggest_nearest(name, storage), STORAGE_CLASS_UNKNOWN
+        )
+        return
+    for index, mode in enumerate(spec.get("accessModes") or ()):
+        if mode not in storage[name]:
+            said = f"storage class '{name}' does not offer {mode}"
+            help = f"It offers {', '.join(storage[name])}."
+            yield Problem(("spec", "accessModes", index), said, help, STORAGE_ACCESS_MODE)
 
 
 def _check_quota_objects_fit_flavor_nodes(body: Body, books: _Books, offered: Offered) -> FoundProblems:

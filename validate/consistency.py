@@ -197,6 +197,19 @@ def _find_object_of_kind(kind: str, bodies: Sequence[Body]) -> Body | None:
 
 # Checks of a kind, in addition to those for every object; `others` are the good objects of the same run or
 # tenant.
+def _check_default_priority(body: Body, others: Sequence[Body], _: SchemaVersions) -> FoundProblems:
+    """Check that at most one class is the default of all pods (plugin/pkg/admission/priority, v1.34)."""
+    name = body["metadata"].get("name")
+    before = (
+        one["metadata"].get("name")
+        for one in others
+        if one["kind"] == "PriorityClass" and one.get("globalDefault")
+    )
+    if body.get("globalDefault") and (first := next(before, name)) != name:
+        message = f"the API server accepts one default PriorityClass, and '{first}' is one already"
+        yield report_invalid(("globalDefault",), message, "Remove globalDefault.")
+
+
 CHECKS: Mapping[str, Check] = {
     "RoleBinding": _wrap_single_object_check(_check_role_binding_object),
     "Namespace": _wrap_single_object_check(
@@ -218,4 +231,5 @@ CHECKS: Mapping[str, Check] = {
     ),
     MPIJOB.kind: _check_mpi_job_object,
     CLAIM_TEMPLATE_KIND: _check_claim_template,
+    "PriorityClass": _check_default_priority,
 }

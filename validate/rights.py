@@ -126,6 +126,10 @@ def _check_wide_rights_of_kind(
         return [Problem(("automountServiceAccountToken",), said, "Keep it false.", RIGHTS_TOO_WIDE)]
     if kind == "ResourceQuota":
         return list(_check_opened_quota(body, generated))
+    selector = body["spec"].get("namespaceSelector") if kind == "ClusterQueue" else None
+    if selector is not None and not any(selector.values()):
+        said = "runs of any namespace on the cluster could take the quota of this queue"
+        return [_report_wide_rights(("spec", "namespaceSelector"), said)]
     return []
 
 

@@ -76,11 +76,11 @@ def run_gitops_write_command(request: Request) -> Exit:
 
 def _warn_of_clusters_with_several_engines(given: EngineInput, engines: Sequence[str]) -> None:
     """Warn of clusters whose objects several engines would apply: each undoes what the other does."""
-    from gangplan.delivery.clusters import is_synced_by_engine
+    from gangplan.resolve.platform import list_sync_engines
 
     clusters = given.workspace.clusters if given.workspace else {}
     for name in given.clusters:
-        both = [one for one in engines if is_synced_by_engine(one, clusters[name].spec)]
+        both = [one for one in engines if one in list_sync_engines(clusters[name].spec)]
         if len(both) > 1:
             sys.stderr.write(
                 f"warning: {' and '.join(both)} both sync cluster {name}\n"

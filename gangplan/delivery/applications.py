@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gangplan.delivery.clusters import is_synced_by_engine
 from gangplan.delivery.stated import GitopsSettings, read_delivery_settings
 from gangplan.findings import Finding, Location
 from gangplan.model.syncing import ARGO_TRACKING_ID
 from gangplan.pipeline.base import TextsByPath
+from gangplan.resolve.platform import list_sync_engines
 from gangplan.rules.lifecycle import APP_MOVED
 from gangplan.source import ManifestError, load_objects
 from gangplan.tools.git import read_files_at
@@ -45,7 +45,7 @@ def _pair_renamed_folders(
 ) -> Iterator[tuple[str, str]]:
     """Yield folders that left, each with those that came on the same cluster of Argo CD."""
     places: Mapping[str, str] = said.engines[ENGINE].get("destination") or {}
-    synced = {name for name, file in workspace.clusters.items() if is_synced_by_engine(ENGINE, file.spec)}
+    synced = {name for name, file in workspace.clusters.items() if ENGINE in list_sync_engines(file.spec)}
     for depth in (1, 3):
         was, now = (
             {"/".join(path.split("/")[:depth]) for path in tree if depth == 1 or path.split("/")[1] == "runs"}

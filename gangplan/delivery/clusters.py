@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gangplan.delivery.engine import EngineInput
 from gangplan.errors import InternalError, UserError
 from gangplan.gitops.source import RepositorySource
+from gangplan.resolve.platform import list_sync_engines
 from gangplan.spec.cluster import Cluster
 from gangplan.workspace import RENDERED, Workspace
 
@@ -32,17 +33,11 @@ def list_synced_clusters(given: EngineInput, engine: str) -> tuple[str, ...]:
     clusters = require_workspace_for_delivery(given).clusters
     if given.request.clusters:
         return given.clusters
-    found = tuple(name for name in given.clusters if is_synced_by_engine(engine, clusters[name].spec))
+    found = tuple(name for name in given.clusters if engine in list_sync_engines(clusters[name].spec))
     if given.clusters and not found:
         help = f"State versions: {{{engine}: VERSION}} in a cluster's file, or name clusters with --cluster."
         raise UserError(f"no cluster is synced by {engine}: all state another engine's version", help)
     return found
-
-
-def is_synced_by_engine(engine: str, spec: Cluster) -> bool:
-    """Return whether a cluster states the version of this sync engine, or of none."""
-    stated = {"argocd": spec.versions.argocd, "flux": spec.versions.flux}
-    return bool(stated.get(engine)) or not any(stated.values())
 
 
 def build_repository_source(given: EngineInput) -> RepositorySource:

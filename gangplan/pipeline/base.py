@@ -167,7 +167,7 @@ def _check_cluster_transition(
             problem.rule,
             spot.home,
             f"{problem.message} (since {since}, cluster {name})",
-            _describe_ending_on_left_cluster(step.key, old[step.key][0], name)
+            _describe_ending_on_left_cluster(step.key, old[step.key][0], name, name in workspace.clusters)
             if problem.rule is RUN_REMOVED and _has_spec_left_cluster(old[step.key][1], after)
             else problem.help,
             about if problem.severity is Severity.ERROR else "",
@@ -226,16 +226,20 @@ def _has_spec_left_cluster(place: ObjectPlace, after: TextsByPath) -> bool:
     )
 
 
-def _describe_ending_on_left_cluster(key: ObjectKey, body: Body, cluster: str) -> str:
+def _describe_ending_on_left_cluster(key: ObjectKey, body: Body, cluster: str, is_there: bool) -> str:
     """Return how to end a run on a cluster that its spec left: `state: stopped` would end it on the others,
-    too."""
+    too.
+
+    A cluster whose file is not there may have another name today, and then holds the same run.
+    """
     kind, namespace, run = key
     backend, sweep = BACKEND_BY_KIND.get(kind), read_sweep_label(body)
     if backend is None:
         return f"To end it on {cluster} alone, delete it and the Job that creates it there with kubectl."
     what = f"-l {SWEEP_NAME_LABEL}={sweep}" if sweep else run
+    renamed = f"If {cluster} has another name today, its runs are the same: end nothing. "
     return (
-        "state: stopped would end it on the spec's other clusters, too."
+        f"{'' if is_there else renamed}state: stopped would end it on the spec's other clusters, too."
         f" To end it on {cluster} alone, once this is synced there: kubectl delete {backend.resource} {what}"
         f" -n {namespace}."
     )

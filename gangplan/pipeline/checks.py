@@ -30,6 +30,7 @@ from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.problems import Problem, format_path
 from gangplan.validate.promise.scripts import find_altered_launch_scripts
 from gangplan.validate.proofs import run_all_proofs
+from gangplan.validate.synced import find_changes_of_syncing
 from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.validate.world import BuiltRun, World, build_node_group_from_pool
 
@@ -53,10 +54,11 @@ def check_cluster_objects_together(
         )
         for flavor in site.flavors
     }
+    storage = {name: one.access_modes for name, one in spec.storage_classes.items()}
 
     def judge(bodies: Sequence[Body]) -> list[list[Problem]]:
         return judge_agreement_of_cluster_objects(
-            bodies, None if spec.overcommit else offered, levels, site.manager, before
+            bodies, None if spec.overcommit else offered, levels, site.manager, before, storage
         )
 
     if not any(judged := judge(built)):
@@ -163,11 +165,16 @@ def check_built_objects(
     other. `shown` is that of `judge_built`.
     """
     versions = choose_schema_versions_of(platform)
-    judged = judge_built(bodies, versions, shown)
-    if not any(judged):
+
+    def judge(state: Sequence[Body], shown: Sequence[bool] = ()) -> list[list[Problem]]:
+        found = judge_built(state, versions, shown)
+        if state is before or any(found):
+            return found
+        return find_changes_of_syncing(state, before, platform.engines)
+
+    if not any(judged := judge(bodies, shown)):
         return []
-    own = judge_built(before, versions)
-    undone = _build_operation_states(builder.component, before, lambda state: judge_built(state, versions))
+    own, undone = judge(before), _build_operation_states(builder.component, before, judge)
     return [
         finding
         for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))

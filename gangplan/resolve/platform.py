@@ -39,7 +39,14 @@ def resolve_platform_of_cluster_file(cluster: ClusterFile) -> Platform:
         mpi_operator=parse_version(versions.mpi_operator) if versions.mpi_operator else None,
         currency=spec.currency,
         crds=cluster.crds,
+        engines=list_sync_engines(spec),
     )
+
+
+def list_sync_engines(spec: Cluster) -> tuple[str, ...]:
+    """Return the engines that sync a cluster: those whose versions it states, or any if it states none."""
+    stated = {"argocd": spec.versions.argocd, "flux": spec.versions.flux}
+    return tuple(name for name, version in stated.items() if version) or tuple(stated)
 
 
 def _resolve_jobset_of_trainer(trainer: ToolVersion) -> ToolVersion:

@@ -73,12 +73,39 @@ STATUS_IGNORED = Rule(
 SYNC_DESTROYS = Rule(
     "sync-destroys",
     ERROR,
-    "A sync option or hook deletes running work.",
+    "A sync deletes running work, data, or what they need.",
     why=(
         "Force and Replace delete and recreate an object when anything differs, even a label. A hook is "
-        "created again at every sync. Both kill or repeat training (Argo CD 3.5, gitops-engine)."
+        "created again at every sync. Both kill or repeat training (Argo CD 3.5, gitops-engine). Without the "
+        "annotations that gangplan writes, an engine also deletes what has left Git: a run, a claim with its "
+        "data, or a namespace with everything in it."
     ),
-    fix="Remove the option; a changed run gets a new name by itself.",
+    fix="Remove the option, and leave the annotations as they are rendered; a changed run gets a new name by itself.",
+    is_verdict=True,
+)
+
+SYNC_SKIPS = Rule(
+    "sync-skips",
+    ERROR,
+    "A sync engine does not apply an object.",
+    why=(
+        "Argo CD leaves out objects that are hooks of type Skip, Flux those with ssa: Ignore or reconcile: "
+        "disabled; both report success. Everything that gangplan proves counts on the object being there: a "
+        "NetworkPolicy that is never applied lets all traffic through."
+    ),
+    fix="Remove the annotation or label from the patch. A run that is only a record has state: archived.",
+    is_verdict=True,
+)
+
+SYNC_ORDER = Rule(
+    "sync-order",
+    ERROR,
+    "An object is applied before what it needs.",
+    why=(
+        "Argo CD begins a wave only when the one before it has been applied. Trainer's webhook refuses a run "
+        "whose runtime is not there yet, so every sync fails in the run's wave."
+    ),
+    fix="Leave the annotation argocd.argoproj.io/sync-wave as it is rendered.",
     is_verdict=True,
 )
 

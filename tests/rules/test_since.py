@@ -244,6 +244,17 @@ def test_runs_of_a_cluster_that_leaves_git_are_reported(root: Path) -> None:
     assert removed.message.endswith("cluster lab2)")
 
 
+def test_a_run_on_a_renamed_cluster_may_be_the_same_run(root: Path) -> None:
+    workspaces.render(root)
+    commit(root)
+    (root / "overlays/lab").rename(root / "overlays/lab-eu")
+    team = root / "specs/nlp/team.yaml"
+    team.write_text(team.read_text().replace("clusters: [lab]", "clusters: [lab-eu]"))
+    workspaces.render(root)
+    (removed,) = [one for one in since(root).findings if one.rule == "run-removed"]
+    assert removed.help.startswith("If lab has another name today, its runs are the same: end nothing.")
+
+
 def test_a_conflict_in_the_base_is_reported(committed: Path) -> None:
     (path,) = (committed / "rendered/lab/runs/nlp").glob("*-*.yaml")
     text = path.read_text()

@@ -66,3 +66,55 @@ def test_a_patched_quota_below_the_claims_is_reported_at_the_patch(key: str, roo
 def test_a_cap_of_another_class_says_nothing_of_the_claim(root: Path) -> None:
     write(root, {PLACE: PATCH.format("fast.storageclass.storage.k8s.io~1requests.storage", "1Gi")})
     assert not gangplan("render", "-C", root).findings
+
+
+CLAIM_PATCH = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+patches:
+- target: {kind: PersistentVolumeClaim}
+  patch: |-
+"""
+# What a patch does to the claim, and what is found; `local` is a class that offers ReadWriteOnce alone.
+CLAIM_CASES = {
+    "another class": (["{op: replace, path: /spec/storageClassName, value: local}"], "storage-access-mode"),
+    "an unknown class": (
+        ["{op: replace, path: /spec/storageClassName, value: shard}"],
+        "storage-class-unknown",
+    ),
+    "a mode that the class lacks": (
+        ["{op: replace, path: /spec/accessModes, value: [ReadWriteOncePod]}"],
+        "storage-access-mode",
+    ),
+    "a class and a mode that fit": (
+        [
+            "{op: replace, path: /spec/storageClassName, value: local}",
+            "{op: replace, path: /spec/accessModes, value: [ReadWriteOnce]}",
+        ],
+        "",
+    ),
+    "a volume that is there": (
+        [
+            "{op: replace, path: /spec/storageClassName, value: manual}",
+            "{op: add, path: /spec/volumeName, value: datasets}",
+        ],
+        "",
+    ),
+    "a larger claim": (["{op: replace, path: /spec/resources/requests/storage, value: 2Ti}"], ""),
+}
+
+
+@pytest.mark.parametrize("name", CLAIM_CASES)
+def test_a_patched_claim_needs_a_storage_class_that_provisions_it(name: str, root: Path) -> None:
+    operations, rule = CLAIM_CASES[name]
+    cluster = (root / "overlays/lab/cluster.yaml").read_text()
+    shared = "  shared: {accessModes"
+    assert shared in cluster
+    local = f"  local: {{accessModes: [ReadWriteOnce]}}\n{shared}"
+    write(root, {"overlays/lab/cluster.yaml": cluster.replace(shared, local)})
+    patch = "".join(f"    - {one}\n" for one in operations)
+    write(root, {PLACE: CLAIM_PATCH + patch})
+    outcome = gangplan("render", "-C", root)
+    assert [one.rule for one in outcome.findings] == ([rule] if rule else [])
+    if rule:
+        assert outcome.findings[0].place.startswith(f"{PLACE}:6:")

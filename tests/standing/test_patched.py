@@ -14,6 +14,7 @@ from gangplan.pipeline.render import preview_render
 from gangplan.pipeline.request import Request
 from gangplan.resolve import resolve_site
 from gangplan.resolve.shares import compute_pool_capacity
+from gangplan.rules.objects import OBJECT_INVALID
 from gangplan.rules.security import RIGHTS_TOO_WIDE
 from gangplan.source import load_objects
 from gangplan.validate.agreement import judge_agreement_of_cluster_objects
@@ -121,6 +122,17 @@ def test_the_label_of_kueue_on_openshift_is_kept(standing: tuple[list[Body], Any
     judged = judge_agreement_of_cluster_objects(standing[0], None, generated=generated)
     (problem,) = (one for wrong in judged for one in wrong)
     assert "the Red Hat build of Kueue no longer looks at this namespace" in problem.message
+
+
+def test_one_priority_at_most_is_the_default_of_all_pods(standing: tuple[list[Body], Any]) -> None:
+    bodies = copy.deepcopy(standing[0])
+    classes = [body for body in bodies if body["kind"] == "PriorityClass"]
+    classes[0]["globalDefault"], classes[1]["globalDefault"] = True, False
+    assert not any(find_object_problems(bodies, VERSIONS))
+    classes[2]["globalDefault"] = True
+    (problem,) = (one for wrong in find_object_problems(bodies, VERSIONS) for one in wrong)
+    assert problem.rule == OBJECT_INVALID
+    assert f"'{classes[0]['metadata']['name']}' is one already" in problem.message
 
 
 def test_the_finding_is_at_the_patch(tmp_path: Path, builder: None) -> None:

@@ -117,7 +117,6 @@ CHECKS: tuple[Check, ...] = (
     life.check_promised_run_deadlines,
     life.check_promised_kueue_deadline,
     life.check_containers_outlasting_program,
-    life.check_promised_sync_options,
     labels.check_promised_labels,
     labels.check_promised_queue,
     labels.check_promised_placement,

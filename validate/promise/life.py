@@ -1,4 +1,4 @@
-"""Checks of how long a run lives, how it ends, and that no sync deletes it."""
+"""Checks of how long a run lives, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from gangplan.findings import FieldPath
-from gangplan.model import syncing
-from gangplan.objects import Body
 from gangplan.validate.jobset import LAUNCHER, WORKER
 from gangplan.validate.kueue.refusals import MAX_EXEC
 from gangplan.validate.problems import Problem
@@ -101,30 +99,3 @@ def check_containers_outlasting_program(laid: ExpandedRun) -> Found:
                 "Put it into initContainers with restartPolicy: Always; such a sidecar ends with the program."
             )
             yield laid.runtime, report_weakened_plan((*role.pod, "containers", index), message, help)
-
-
-def check_promised_sync_options(laid: ExpandedRun) -> Found:
-    """Check that no sync deletes a run whose file was removed or applies an archived run (decision 0002)."""
-    for index, body in enumerate(laid.run.bodies):
-        if body["kind"] in ("CronJob", "Job"):
-            continue  # these create runs: they are deleted with their file, but their runs are not
-        annotations = _read_object_annotations(body)
-        at: FieldPath = ("metadata", "annotations")
-        if syncing.NEVER_PRUNED not in syncing.read_sync_options(annotations):
-            message = (
-                f"a sync would delete this {body['kind']} when its file leaves Git, and end the run with it"
-            )
-            yield (
-                index,
-                report_broken_promise(
-                    (*at, syncing.SYNC_OPTIONS), message, f"Keep {syncing.NEVER_PRUNED} among its options."
-                ),
-            )
-        if laid.unit.job.is_archived and annotations.get(syncing.ARGO_HOOK) != syncing.SKIP_HOOK:
-            message = "the run is archived but would be applied again"
-            yield index, report_broken_promise((*at, syncing.ARGO_HOOK), message, "Keep the annotation.")
-
-
-def _read_object_annotations(body: Body) -> Body:
-    found: Body = body["metadata"].get("annotations") or {}
-    return found

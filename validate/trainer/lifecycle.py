@@ -77,10 +77,10 @@ def _check_argo_sync_options(body: Body) -> FoundProblems:
                 "Remove the option; a changed run gets a new name by itself.",
                 SYNC_DESTROYS,
             )
-    hook = str(annotations.get(syncing.ARGO_HOOK, syncing.SKIP_HOOK))
-    if hook != syncing.SKIP_HOOK:
+    key, hook = syncing.find_hook(annotations)
+    if key:
         yield Problem(
-            (*at, syncing.ARGO_HOOK),
+            (*at, key),
             f"a {hook} hook is created again at every sync, keeping the sync open while it waits in a queue",
             "Remove the annotation.",
             SYNC_DESTROYS,
