@@ -119,9 +119,12 @@ def _find_removed_variables(job: Job) -> Iterator[Problem]:
 
 def _find_made_files(job: Job, found: list[FoundLauncher], is_wrapped: bool) -> Iterator[Problem]:
     if find_script_index(job.command, 0) >= 0:
-        from gangplan.plan.made_files import check_made_files  # few commands are scripts
+        # Few commands are scripts.
+        from gangplan.plan.launcher_folders import check_folders_of_launcher
+        from gangplan.plan.made_files import check_made_files
 
         yield from check_made_files(job, found, is_wrapped, is_proposed_command_sound)
+        yield from check_folders_of_launcher(job, found)
 
 
 def is_proposed_command_sound(job: Job, command: tuple[str, ...]) -> bool:

@@ -135,6 +135,22 @@ COMMAND_REPEATED = Rule(
     ),
 )
 
+COMMAND_FOLDER = Rule(
+    "command-folder",
+    ERROR,
+    "The launcher and the ranks do not have the same folders.",
+    why=(
+        "A script that starts mpirun itself runs on the launcher, and the ranks run on the workers. Scratch, and volumes "
+        "that one pod at a time can mount, are there for ranks alone; what is below /tmp, each pod has for itself. "
+        "`cd $SCRATCH_DIR && mpirun` fails on the launcher. mpirun starts ranks in the folder in which it was started; "
+        "where a worker has no such folder, Open MPI starts them in HOME without a word, and Hydra fails."
+    ),
+    fix=(
+        "Let every rank do it: mpirun bash -c 'cd $SCRATCH_DIR && exec PROGRAM'. Use setup to fill scratch, and a claim for "
+        "what launcher and ranks share."
+    ),
+)
+
 COMMAND_STARTED_BY_PYTHON = Rule(
     "command-started-by-python",
     ERROR,
