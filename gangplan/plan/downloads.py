@@ -28,7 +28,13 @@ _PACKAGES = {
     "huggingface-cli": ("download",),
     "kaggle": ("datasets", "competitions"),
     "gdown": (),
+    "dvc": ("fetch", "pull", "push"),
+    "modelscope": ("download",),
+    "wandb": ("agent", "artifact", "login", "sync"),
 }
+# Programs that read and write object stores, and what names one: s3://bucket, or a remote of rclone.
+_STORE_CLIENTS = frozenset({"aws", "azcopy", "gcloud", "gsutil", "rclone", "s3cmd", "s5cmd"})
+_STORED = re.compile(r"(?:s3|gs|https)://[^\s$]\S*|(?<![\w./-])[A-Za-z][\w-]*:(?!/)\S*")
 # Programs that install packages for what runs later in the same container.
 _INSTALLERS = ("pip", "pip3", "conda", "mamba", "micromamba")
 # Options that name where packages go.
@@ -98,7 +104,8 @@ def check_command_downloads(job: Job) -> Iterator[Problem]:
         what = _describe_command_download(words, bool(names), variables)
         if what:
             may = f"reaches only {', '.join(sorted(names))}" if names else "reaches no address outside it"
-            message = f"'{what}' downloads, but the run {may}: it would fail after its wait in the queue"
+            does = "reads or writes" if program_name_of(words[0]) in _STORE_CLIENTS else "downloads"
+            message = f"'{what}' {does}, but the run {may}: it would fail after its wait in the queue"
             help = (
                 "Put it into the image, or add network: {egress: [internet]} where the cluster offers that."
             )
@@ -130,6 +137,8 @@ def _describe_command_download(words: Sequence[str], has_egress: bool, variables
         name, shown, rest = {"uv": "pip"}.get(name, name), [name, rest[0]], rest[1:]
     if name in _BY_URL:
         return _describe_curl_or_wget_download(name, rest, has_egress)
+    if name in _STORE_CLIENTS:
+        return "" if has_egress else _describe_transfer(name, rest, variables)
     plain = [word for word in rest if not word.startswith("-")]
     wanted = _PACKAGES.get(name)
     if wanted is None or (wanted and (not plain or plain[0] not in wanted)):
@@ -152,6 +161,16 @@ def _describe_curl_or_wget_download(name: str, rest: Sequence[str], has_egress: 
             continue
         return "" if has_egress else f"{name} {word[:60]}"
     return ""
+
+
+def _describe_transfer(name: str, rest: Sequence[str], variables: set[str]) -> str:
+    """Return what a client of an object store transfers, if that store is not known to be in the cluster."""
+    places = [word for word in rest if not word.startswith("-") and _STORED.fullmatch(word)]
+    hosts = (found["host"] for word in rest if (found := _URL.search(word)))
+    has_endpoint = any("ENDPOINT" in one or one.startswith("RCLONE_") for one in variables)
+    if not places or has_endpoint or any(map(_is_inside, hosts)):
+        return ""
+    return f"{name} ... {places[0][:60]}"
 
 
 def _is_inside(host: str) -> bool:

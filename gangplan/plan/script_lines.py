@@ -1,4 +1,5 @@
-"""Find lines of a script that YAML joined, that their backslashes do not join, or that only bash understands."""
+"""Find lines of a script that YAML joined, that their backslashes do not join, that never run, or that only bash
+understands."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from gangplan.plan.launchers import (
 )
 from gangplan.plan.launchers.shell import SimpleCommand
 from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
-from gangplan.rules.commands import COMMAND_BASH, COMMAND_LINES_JOINED
+from gangplan.rules.commands import COMMAND_AFTER_EXEC, COMMAND_BASH, COMMAND_LINES_JOINED
 
 _DECLARING = frozenset({"export", "readonly"})
 _PLAIN_SHELLS = frozenset({"sh", "dash"})
@@ -35,6 +36,9 @@ _OF_BASH = frozenset(
         "function",
     }
 )
+# What runs a command in a shell of its own, so that exec replaces only that; and what scripts do if exec fails.
+_IN_SUBSHELLS = ("|", "|&", "&")
+_IF_EXEC_FAILS = frozenset({"echo", "exit", "printf", "return"})
 _JOINED = "Write | in place of > before the script, so that each line stays one, or ; between the commands."
 _CONTINUED = "End the line before it with a backslash, and leave nothing behind that."
 
@@ -69,6 +73,33 @@ def check_shell_of_script(job: Job, is_sound: SoundnessCheck | None = None) -> I
     right = (*job.command[:shell], "bash", *job.command[shell + 1 :])
     help = propose_sound_command_help(job, right, "Start bash in its place.", is_sound)
     yield Problem(("command", shell), message, help, COMMAND_BASH)
+
+
+def check_commands_after_exec(job: Job, is_sound: SoundnessCheck | None = None) -> Iterator[Problem]:
+    """Yield a problem of the first program of a script that exec has replaced the shell before."""
+    at, found = read_script_commands(job.command)
+    programs = [one for one in found if one.words]
+    for index, one in enumerate(programs):
+        if one.texts[0] != "exec" or len(one.words) < 2 or one.after in _IN_SUBSHELLS:
+            continue
+        if index and programs[index - 1].after in _IN_SUBSHELLS[:2]:
+            continue
+        behind = [late for late in programs[index + 1 :] if late.block[: len(one.block)] == one.block]
+        lost = next((late for late in behind if late.texts[0] not in _IF_EXEC_FAILS), None)
+        if lost is None:
+            continue
+        text, begin = job.command[at], one.words[0].begin
+        right = f"set -e; {text[:begin]}{text[one.words[1].begin :]}"
+        is_plain = (
+            not one.texts[1].startswith("-") and sum("exec" in late.texts[:1] for late in programs) == 1
+        )
+        words = (*job.command[:at], right, *job.command[at + 1 :]) if is_plain else ()
+        message = f"'{' '.join(lost.texts[:2])}' never runs: exec puts {program_name_of(one.texts[1])} in the place of the shell"
+        help = propose_sound_command_help(
+            job, words, "Start the program without exec.", is_sound if words else None
+        )
+        yield Problem(("command", at), message, help, COMMAND_AFTER_EXEC)
+        return
 
 
 def _name_word_of_bash(one: SimpleCommand) -> str:

@@ -93,9 +93,25 @@ def check_exit_code_of_script(job: Job, is_sound: SoundnessCheck | None = None) 
 
 
 def _is_end_decided(found: Sequence[SimpleCommand], text: str) -> bool:
-    """Return whether a script reads an exit code, or ends itself with one."""
+    """Return whether a script ends itself with an exit code, or with a command that may pass on the one it
+    reads."""
     is_waited = any(one.texts[:1] == ("wait",) and len(one.words) > 1 for one in found)
-    return is_waited or bool(_READS_CODE.search(text)) or any(_DECIDING & set(one.texts[:1]) for one in found)
+    may_pass_on = bool(_READS_CODE.search(text)) and not (found[-1].block and _says_nothing(found[-1]))
+    return (
+        is_waited or may_pass_on or any(_DECIDING & set(one.texts[:1]) or _ends_shell(one) for one in found)
+    )
+
+
+def _ends_shell(one: SimpleCommand) -> bool:
+    """Return whether a program certainly replaces the shell, so that the script ends with its exit code."""
+    return one.texts[:1] == ("exec",) and len(one.words) > 1 and not one.block and one.after not in _PIPES
+
+
+def _only_tells(found: Sequence[SimpleCommand], end: int) -> bool:
+    """Return whether the last of these commands tells nothing, or looks at an exit code to tell of it."""
+    last, before = found[end - 1], found[end - 2]
+    is_condition = last.tested_by == "if" and any(_READS_CODE.search(word) for word in last.texts)
+    return (_says_nothing(last) or is_condition) and before.after in ("&&", *_SEPARATORS)
 
 
 def _name_programs(found: Sequence[SimpleCommand]) -> list[str]:
@@ -110,7 +126,7 @@ def _find_lost_code(
 ) -> tuple[Sequence[SimpleCommand], str, str]:
     """Return the commands whose exit code is lost, what helps, and the right script; empty where it is not known."""
     text, end = command[at], len(found)
-    while end > 1 and _says_nothing(found[end - 1]) and found[end - 2].after in ("&&", *_SEPARATORS):
+    while end > 1 and _only_tells(found, end):
         end -= 1  # such as `; echo done`
     before, last = found[end - 2] if end > 1 else found[0], found[end - 1]
     if end > 1 and before.after == "||" and _says_nothing(last) and last.words:

@@ -292,6 +292,17 @@ COMMAND_BASH = Rule(
     fix="Write bash in place of sh.",
 )
 
+COMMAND_AFTER_EXEC = Rule(
+    "command-after-exec",
+    WARNING,
+    "What comes after exec never runs.",
+    why=(
+        "exec puts a program in the place of the shell: signals reach it directly, and nothing is left that could go on "
+        "with the script. Results that the next line was to copy are lost, and the run counts as complete."
+    ),
+    fix="Start the program without exec, after set -e.",
+)
+
 EXIT_CODE_LOST = Rule(
     "exit-code-lost",
     WARNING,

@@ -201,6 +201,19 @@ openmpi    | bash -c 'git log; python t.py'                         |
 openmpi    | bash -c 'curl -s localhost:9090/metrics; python t.py'  |
 openmpi    | bash -c 'curl http://store.nlp.svc/x; python t.py'     |
 openmpi    | bash -c 'curl "$URL"; python t.py'                     |
+openmpi    | bash -c 'aws s3 cp s3://bucket/x /data; python t.py'   | command-downloads
+openmpi    | bash -c 'aws --endpoint-url http://minio.store.svc:9000 s3 cp s3://b/x /data; python t.py' |
+openmpi    | bash -c 'aws --version; python t.py'                   |
+openmpi    | bash -c 'aws s3 sync $SOURCE /data; python t.py'       |
+openmpi    | bash -c 'gsutil -m cp -r gs://bucket/x /data && python t.py' | command-downloads
+openmpi    | bash -c 'gcloud storage cp gs://bucket/x /data && python t.py' | command-downloads
+openmpi    | bash -c 's5cmd cp "s3://bucket/*" /data && python t.py' | command-downloads
+openmpi    | bash -c 'python t.py && azcopy copy /data/out https://a.blob.core.windows.net/x' | command-downloads
+openmpi    | bash -c 'rclone copy lake:bucket/x /data && python t.py' | command-downloads
+openmpi    | bash -c 'rclone copy /data/x /tmp && python t.py'      |
+openmpi    | bash -c 'wandb agent org/project/abc'                  | command-downloads
+openmpi    | bash -c 'wandb offline; python t.py'                   |
+openmpi    | bash -c 'dvc pull && python t.py'                      | command-downloads
 """
 CASES = [tuple(map(str.strip, line.split("|"))) for line in TABLE.splitlines() if line]
 
