@@ -40,6 +40,26 @@ MOUNTS = {
     "/home/me:/lustre/data/deep": "/lustre/database, /other/x",
     "/home/me:/lustre,/other:/other": "",
 }
+# Lines -> the folder of the old cluster that a run lacks.
+OLD_FOLDERS = {
+    "srun ./a /scratch/me/x": "/scratch/me",
+    "cd /scratch/me/case\nsrun ./a": "/scratch/me",
+    "cd /home/me/case\nsrun ./a": "/home/me",
+    "srun ./a $TMPDIR/x": "",
+    "cd $SLURM_SUBMIT_DIR\nsrun ./a": "",
+    "cd /opt/case\nsrun ./a": "",
+}
+# Files that a script reads -> whether an image brings what they set.
+SOURCED = {
+    "source ~/.bashrc": True,
+    "source $HOME/.bash_profile": True,
+    ". /etc/profile.d/modules.sh": True,
+    ". /etc/bashrc": True,
+    "source /opt/intel/oneapi/setvars.sh": True,
+    ". /opt/openfoam11/etc/bashrc": False,
+    "source /apps/gromacs/profile": False,
+    ". ./env.sh": False,
+}
 
 
 def asked(root: Path, text: str, image: str = "openmpi") -> list[str]:
@@ -82,6 +102,20 @@ def test_folders_that_the_container_mounts_are_not_asked_about(tmp_path: Path, m
     text = f"{HEAD}{options}srun ./a /lustre/data/deep/x /lustre/database/x /other/x\n"
     message = f"the program uses folders of the old cluster: {MOUNTS[mounts]}"
     assert [one for one in asked(tmp_path, text) if "folders" in one] == [message] * bool(MOUNTS[mounts])
+
+
+@pytest.mark.parametrize("lines", OLD_FOLDERS)
+def test_folders_of_the_old_cluster_are_asked_about(tmp_path: Path, lines: str) -> None:
+    folder = OLD_FOLDERS[lines]
+    message = f"the program uses folders of the old cluster: {folder}"
+    found = [one for one in asked(tmp_path, f"{HEAD}{lines}\n") if "folders" in one]
+    assert found == [message] * bool(folder)
+
+
+@pytest.mark.parametrize("line", SOURCED)
+def test_files_of_an_application_are_asked_about(tmp_path: Path, line: str) -> None:
+    found = [one for one in asked(tmp_path, f"{HEAD}{line}\nsrun ./a\n") if "is not read here" in one]
+    assert len(found) == (not SOURCED[line])
 
 
 @pytest.mark.parametrize("shell", ["/bin/zsh", "/usr/bin/env -S zsh -f", "/bin/tcsh", "/usr/bin/env python3"])

@@ -20,8 +20,9 @@ from gangplan.imports.scripted.pieces import ExpandedWord, WordPiece
 from gangplan.plan.launchers import program_name_of
 from gangplan.plan.launchers.shell import ShellWord
 
+# Files that set up software which images bring. A bashrc of an application, such as OpenFOAM's, is not among them.
 _ENVIRONMENTS = re.compile(
-    r"activate|bashrc|bash_profile|zshrc|profile|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
+    r"activate|(?:^|/)\.(?:bashrc|bash_profile|zshrc|profile)$|^/etc/(?:bashrc|profile)|modules?\b|modules\.sh|conda\.sh|mamba|lmod|setvars|/init/|vars\.sh|spack|cudaenv|compilervars"
 )
 
 

@@ -43,9 +43,9 @@ _SYSTEM = (
     "/root",
     "/proc",
     "/sys",
-    "/scratch/",
     "/var",
 )
+_SCRATCH = "/scratch"  # of a run; the old cluster may have a folder of that name
 _FOLDER = re.compile(r"(?<![\w.$}):/-])/(?:[\w.-]+)(?:/[\w.-]+)?")
 
 
@@ -340,12 +340,14 @@ class Surroundings:
     ) -> None:
         """Ask about folders of the old cluster in the command, which a run has to mount."""
         texts = [*made.words, *(value for value, _ in self.env.values())]
+        texts += [self.workdir[0]] if self.workdir else []
         own = re.compile("|".join(rf"{re.escape(one)}(?![\w.-])" for one in mounted) or r"(?!)")
         found = [
             one[0]
             for text in texts
             for one in _FOLDER.finditer(text)
             if not one[0].startswith(_SYSTEM) and not own.match(text, one.start())
+            if not one[0].startswith(_SCRATCH) or one[0] in self.script.text
         ]
         if found:
             shown = ", ".join(dict.fromkeys(found[:6]))
