@@ -88,6 +88,7 @@ def build_final_command(job: Job) -> FinalCommand:
     final, found, script_problem = _resolve_final_command(job)
     problems = [
         *script_problem,
+        *_find_workers_training_alone(job),
         *check_command_words(job, is_proposed_command_sound),
         *_find_launcher_problems(job, found),
         *(check_container_programs(job, found) if found else check_outer_launch_program(job)),
@@ -107,6 +108,17 @@ def build_final_command(job: Job) -> FinalCommand:
     ]
     problems += check_command_word_lengths(job, final.argv, final.places)
     return dataclasses.replace(final, problems=tuple(dict.fromkeys(problems))) if problems else final
+
+
+def _find_workers_training_alone(job: Job) -> Iterator[Problem]:
+    if job.image.framework == "plain" and job.workers > 1:
+        from gangplan.plan.own_processes import check_workers_training_alone  # few runs are of this kind
+
+        try:
+            found = find_launchers_of_job(job)
+        except UnreadableError:  # reported already
+            return
+        yield from check_workers_training_alone(job, found)
 
 
 def _find_removed_variables(job: Job) -> Iterator[Problem]:

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from gangplan.findings import Problem
 from gangplan.model.frameworks import ONE_RANK_FRAMEWORKS
 from gangplan.model.job import Job
-from gangplan.plan.launchers import SHELL_NAMES, program_name_of, read_script_commands
+from gangplan.plan.launchers import SHELL_NAMES, FoundLauncher, program_name_of, read_script_commands
 from gangplan.plan.launchers.prefixes import strip_prefixes
 from gangplan.plan.launchers.programs import read_started_program
 from gangplan.plan.settings import find_launch_variable_settings
 from gangplan.records import dataclass
-from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER
+from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER, COMMAND_RENDEZVOUS
+from gangplan.rules.model import WARNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,47 @@ _STARTERS = (
 _SCRIPTS = frozenset({"distributed_train.sh", "dist_train.sh"})
 # A script that asks for a rank may start such a program only on one of them.
 _ASKS_FOR_RANK = re.compile(r"\$\{?\w*RANK\b")
+
+# What starts ranks of torch on one host unless its options name the others, with those options.
+_OF_TORCHRUN = "--nnodes=$NNODES --node-rank=$NODE_RANK --master-addr=$MASTER_ADDR --master-port=$MASTER_PORT"
+_OF_ACCELERATE = (
+    "--num_machines $NNODES --machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR"
+    " --main_process_port $MASTER_PORT"
+)
+_STARTS_ALONE = {
+    **dict.fromkeys(("torchrun", "torch.distributed.run", "torch.distributed.launch", "tune"), _OF_TORCHRUN),
+    **dict.fromkeys(("accelerate launch", "accelerate", "trl", "axolotl"), _OF_ACCELERATE),
+}
+_NAMES_OTHERS = re.compile(
+    r"nnodes|num[-_]machines|node[-_]rank|machine[-_]rank|config_file|config-file|accelerate_config|COMPLETION_INDEX"
+    r"|MASTER_ADDR|HOSTNAME",
+    re.IGNORECASE,
+)
+
+
+def check_workers_training_alone(job: Job, found: Sequence[FoundLauncher]) -> Iterator[Problem]:
+    """Yield a problem of the first launcher of torch that each worker starts for itself (framework: plain)."""
+    if job.image.framework != "plain" or job.workers == 1:
+        return
+    if any(
+        _NAMES_OTHERS.search(text)
+        for text in (*job.command, *(one.name for one in job.env))
+    ):
+        return
+    for one in found:
+        options = _STARTS_ALONE.get(one.start.name) or _STARTS_ALONE.get(one.start.launcher.label)
+        if options is None or any(one.reading.of("nothing")):
+            continue
+        message = (
+            f"{one.start.name} knows nothing of other workers: each of the {job.workers} would start a training"
+            " of its own"
+        )
+        meets = one.start.launcher.kind in ("torch", "accelerate")
+        help = "Write framework: torch, with which the workers meet; or s" if meets else "S"
+        help += f"tart it in a script of bash -c, with {options}."
+        at = one.script.at if one.script is not None else one.start.begin
+        yield Problem(("command", at), message, help, COMMAND_RENDEZVOUS, level=WARNING)
+        return
 
 
 def check_programs_with_own_processes(job: Job) -> Iterator[Problem]:

@@ -128,7 +128,8 @@ def _suggest_start(kept: LauncherCall, by_mpi: bool, lost: str) -> str:
     if name in OPENFOAM_STARTERS and by_mpi:
         return f"Write mpirun -np {job.ranks}, the program and its option -parallel."
     if name in TORCH_STARTERS:
-        return f"Write framework: plain, with which each worker starts {name} once; NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT are set."
+        others = "; its options have to name the other workers: " if job.workers > 1 else "; "
+        return f"Write framework: plain, with which each worker starts {name} once{others}NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT are set."
     if job.image.framework == "plain" and job.gpus != 1:
         return "Use an image whose framework starts ranks, such as torch, deepspeed or mpi."
     if lost in (":", "--multi-prog"):

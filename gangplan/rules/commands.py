@@ -38,7 +38,7 @@ COMMAND_RENDEZVOUS = Rule(
     why=(
         "All workers get the same command, so an address or a node number in it is wrong on all but one, "
         "and --standalone trains separately on each. Trainer passes all of this to torchrun in each "
-        "worker's PET_* variables."
+        "worker's PET_* variables. With framework: plain, a launcher only knows what its own options say (a warning)."
     ),
     fix=("Remove the options, or take their values from the PET_* variables in a shell script."),
 )

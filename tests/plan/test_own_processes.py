@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from pathlib import Path
 
 import pytest
 
 from gangplan.model.job import EnvVar
-from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER
+from gangplan.plan.command import build_final_command
+from gangplan.rules.commands import COMMAND_BEHIND, COMMAND_LAUNCHER, COMMAND_RENDEZVOUS
+from gangplan.rules.model import Severity
 from tests import workspaces
-from tests.plan.asking import problems
+from tests.plan.asking import job_of, problems
 from tests.workspaces import gangplan, stock, write
 
 
@@ -107,6 +110,40 @@ def test_variables_of_the_spec_make_swift_start_torchrun(root: Path) -> None:
 def test_command_line_tools_that_start_torchrun_get_a_field_that_lets_them(root: Path) -> None:
     (found,) = problems(root, "pytorch", ["axolotl", "train", "c.yml"])
     assert found.help.startswith("Write framework: plain, with which each worker starts axolotl once;")
+
+
+# A command of two workers with framework: plain | what starts a training on each of them, apart from the other
+ALONE = [
+    ("torchrun --nproc-per-node 8 t.py", "torchrun"),
+    ("python -m torch.distributed.run t.py", "torch.distributed.run"),
+    ("accelerate launch t.py", "accelerate"),
+    ("bash -c 'cd /data && accelerate launch --num_processes 8 t.py'", "accelerate"),
+    ("trl sft --config c.yaml", "trl"),
+    ("axolotl train c.yml", "axolotl"),
+    ("tune run --nproc_per_node 8 full_finetune_distributed", "tune"),
+    ("torchrun --standalone t.py", "torchrun"),
+    ("bash -c 'torchrun --nnodes=$NNODES --node-rank=$NODE_RANK --master-addr=$MASTER_ADDR t.py'", ""),
+    ("accelerate launch --config_file c.yaml t.py", ""),
+    ("bash -c 'accelerate launch --num_machines $NNODES --machine_rank $NODE_RANK t.py'", ""),
+    ("bash -c 'torchrun t.py --seed $NODE_RANK'", ""),
+    ("torchrun --help", ""),
+    ("llamafactory-cli train c.yaml", ""),  # it reads NNODES and NODE_RANK itself
+    ("python t.py", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "name"), ALONE, ids=[line for line, _ in ALONE])
+def test_workers_of_a_plain_run_may_train_apart(line: str, name: str, root: Path) -> None:
+    job = job_of(root, "pytorch")
+    plain = dataclasses.replace(
+        job, command=tuple(shlex.split(line)), image=dataclasses.replace(job.image, framework="plain")
+    )
+    found = build_final_command(dataclasses.replace(plain, slots=1)).problems
+    said = [one for one in found if one.rule == COMMAND_RENDEZVOUS]
+    assert [one.message.partition(" knows nothing")[0] for one in said] == [name] * bool(name)
+    assert all(one.severity is Severity.WARNING for one in said)
+    alone = build_final_command(dataclasses.replace(plain, workers=1)).problems
+    assert not [one for one in alone if one.rule == COMMAND_RENDEZVOUS]
 
 
 @pytest.mark.parametrize("line", ["./distributed_train.sh 8 /data", "bash tools/dist_train.sh cfg.py 8"])
