@@ -107,10 +107,7 @@ def check_workers_training_alone(job: Job, found: Sequence[FoundLauncher]) -> It
     """Yield a problem of the first launcher of torch that each worker starts for itself (framework: plain)."""
     if job.image.framework != "plain" or job.workers == 1:
         return
-    if any(
-        _NAMES_OTHERS.search(text)
-        for text in (*job.command, *(one.name for one in job.env))
-    ):
+    if any(_NAMES_OTHERS.search(text) for text in (*job.command, *(one.name for one in job.env))):
         return
     for one in found:
         options = _STARTS_ALONE.get(one.start.name) or _STARTS_ALONE.get(one.start.launcher.label)

@@ -109,6 +109,12 @@ CASES: dict[str, tuple[str, dict[str, str], list[str], str]] = {
     "with its own torchrun": (
         ELASTIC,
         {"command": "[torchrun, --nnodes=2:4, train.py]"},
+        ["elastic-unusable"],
+        "does not know that the run is elastic",
+    ),
+    "with its own number": (
+        ELASTIC,
+        {"command": "[torchrun, --nnodes=2, train.py]"},
         ["elastic-unusable", "ranks-mismatch"],
         "does not know that the run is elastic",
     ),
