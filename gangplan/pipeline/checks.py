@@ -18,7 +18,7 @@ from gangplan.plan.names import HASH_PLACEHOLDER
 from gangplan.resolve.counted import resolve_counted_amounts
 from gangplan.resolve.shares import compute_pool_capacity
 from gangplan.rules.contention import PREEMPTIBLE_WITHOUT_CHECKPOINT, RUNS_BLOCK_RUNS
-from gangplan.rules.model import NOTE, Deduplication
+from gangplan.rules.model import NOTE, Deduplication, Severity
 from gangplan.spec.cluster import Cluster
 from gangplan.spec.nodes import NodePool
 from gangplan.trace import Tracer, trace_job_field, tracer_of
@@ -168,9 +168,12 @@ def check_built_objects(
 
     def judge(state: Sequence[Body], shown: Sequence[bool] = ()) -> list[list[Problem]]:
         found = judge_built(state, versions, shown)
-        if state is before or any(found):
+        if state is before:
             return found
-        return find_changes_of_syncing(state, before, platform.engines)
+        pairs = zip(found, state, before, strict=True)
+        sound = [was if _has_error(wrong) else one for wrong, one, was in pairs]
+        changes = find_changes_of_syncing(sound, before, platform.engines)
+        return [[*wrong, *more] for wrong, more in zip(found, changes, strict=True)]
 
     if not any(judged := judge(bodies, shown)):
         return []
@@ -180,6 +183,10 @@ def check_built_objects(
         for index, (built, wrong, generated) in enumerate(zip(bodies, judged, own, strict=True))
         for finding in _convert_object_problems_to_findings(index, built, wrong, generated, tracer, undone)
     ]
+
+
+def _has_error(problems: Sequence[Problem]) -> bool:
+    return any(one.severity is Severity.ERROR for one in problems)
 
 
 def check_patched_launch_scripts(

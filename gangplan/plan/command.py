@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from gangplan.findings import FieldPath, Problem
 from gangplan.model.frameworks import PADDLE_LOGS
@@ -33,6 +34,7 @@ from gangplan.plan.flags import (
     build_own_mpirun_options,
     build_unbinding_options,
     find_launchers_of_job,
+    is_pinned_by_user,
     list_open_mpi_forwarded_variables,
 )
 from gangplan.plan.launch import LauncherCall
@@ -248,7 +250,8 @@ def _extend_user_launchers(job: Job, found: list[FoundLauncher]) -> FinalCommand
     """Return the user's command, with what only the run knows added to each launcher."""
     words = list(job.command)
     places: list[FieldPath] = [("command", index) for index in range(len(words))]
-    added = [(one, *more) for one in found for more in _list_needed_launcher_options(job, one)]
+    is_pinned = cache(lambda: is_pinned_by_user(job))
+    added = [(one, *more) for one in found for more in _list_needed_launcher_options(job, one, is_pinned)]
     for launch, begin, options in reversed(added):  # backwards, so that places stay valid
         if launch.script is None:
             words[begin:begin] = options
@@ -259,7 +262,9 @@ def _extend_user_launchers(job: Job, found: list[FoundLauncher]) -> FinalCommand
     return FinalCommand(tuple(words), found[0].start.launcher.name, False, tuple(places))
 
 
-def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _list_needed_launcher_options(
+    job: Job, launch: FoundLauncher, is_pinned: Callable[[], bool]
+) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the options that a user's launcher needs, each time with the index of the word that they go before.
 
     These are variables to pass on, hosts and the SSH port. In Open MPI 4, -x is for one of the programs that
@@ -276,7 +281,7 @@ def _list_needed_launcher_options(job: Job, launch: FoundLauncher) -> Iterator[t
         begins += [end + 1 for _, end in reading.programs if end < len(reading.words)]
     names = list_open_mpi_forwarded_variables(job, list_variables_exported_to_launcher(job.command, launch))
     for part, begin in enumerate(begins):
-        unbound = build_unbinding_options(job, reading) if not part else ()
+        unbound = build_unbinding_options(job, reading, is_pinned) if not part else ()
         yield begin, (*build_open_mpi_export_options(job, reading, names, part), *unbound)
 
 

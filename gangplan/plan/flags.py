@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from gangplan.model.job import Job
 from gangplan.plan.launchers import (
@@ -76,10 +76,12 @@ def is_pinned_by_user(job: Job) -> bool:
     return bool(names & _INTEL_PINS) or any(use.value != "none" for one in readings for use in one.of("bind"))
 
 
-def build_unbinding_options(job: Job, reading: LauncherReading) -> Iterator[str]:
+def build_unbinding_options(
+    job: Job, reading: LauncherReading, is_pinned: Callable[[], bool]
+) -> Iterator[str]:
     """Yield what keeps an mpirun of the user's from binding, where no variable does because another one pins."""
     binds = any(use.option.role == "bind" or is_binding_option(use) for use in reading.uses)
-    if reading.launcher.style != "hydra" and not binds and is_pinned_by_user(job):
+    if reading.launcher.style != "hydra" and not binds and is_pinned():
         yield from ("--bind-to", job.bind_to)
 
 

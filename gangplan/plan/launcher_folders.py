@@ -6,6 +6,7 @@ Source: Open MPI 4.1 and PRRTE 3.0, context_fns.c (ranks start in HOME where the
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from gangplan.findings import Problem
@@ -66,7 +67,12 @@ def check_folders_of_launcher(job: Job, found: Sequence[FoundLauncher]) -> Itera
                     f"'{what}' runs on the launcher, which has no {mount.path}: only the workers, where"
                     f" {starts[0].start.name} starts the ranks, mount it"
                 )
-                yield Problem(("command", script), message, _propose_shell_of_rank(what), COMMAND_FOLDER)
+                yield Problem(
+                    ("command", script),
+                    message,
+                    _propose_shell_of_rank(starts[0].start.name, what),
+                    COMMAND_FOLDER,
+                )
                 return
     yield from _find_private_folder(job, script, own, starts[0].start.name, max(begins))
 
@@ -92,16 +98,18 @@ def _list_needed_paths(
                 else f"{one.texts[0]} ... {word.text}"
             )
             yield what, _SCRATCH.sub(scratch, word.text).rstrip("/") if scratch else word.text.rstrip("/")
-    spans = [(word.begin, word.end) for one in commands for word in one.words]
+    words = [word for one in commands for word in one.words]  # in the order of the text
+    begins = [word.begin for word in words]
     for said in _REDIRECTED.finditer(text):
-        if not any(begin <= said.start() < end for begin, end in spans):
+        before = bisect_right(begins, said.start()) - 1
+        if before < 0 or said.start() >= words[before].end:
             path = said[1].strip("\"'")
             yield said[0], _SCRATCH.sub(scratch, path) if scratch else path
 
 
-def _propose_shell_of_rank(what: str) -> str:
+def _propose_shell_of_rank(name: str, what: str) -> str:
     if what.startswith(_ENTERING):
-        return f"Let every rank do it: mpirun ... bash -c '{what} && exec PROGRAM'."
+        return f"Let every rank do it: {name} ... bash -c '{what} && exec PROGRAM'."
     return "Do it in setup, which runs on the workers, or use a folder of a claim."
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from gangplan.plan.launch import LauncherCall
 from gangplan.plan.launchers import (
     SHELL_NAMES,
+    FoundLauncher,
     UnreadableError,
     find_script_index,
     program_name_of,
@@ -43,16 +45,36 @@ def check_lost_environment(kept: LauncherCall) -> Iterator[WordProblem]:
         return
     if is_deepspeed and job.workers == 1:
         return  # deepspeed starts the ranks of a single host itself
-    before = [one for one in read_commands_up_to_launcher(kept.found) if one.words][:-1]
-    if limits := [one for one in before if _is_limit(one)]:
-        yield from _find_lost_settings(kept, before, limits, _is_limit)
+    limits, loads = _list_settings_before_launcher(kept.found)
+    if limits:
+        yield from _find_lost_settings(kept, limits, _is_limit)
     by_hydra = any(use.value.lower() in ("mpich", "impi") for use in kept.found.reading.of("agent"))
     if launcher.kind == "horovod" or launcher.style == "hydra" or (is_deepspeed and by_hydra):
         return  # these hand on the whole environment
-    if loads := [one for one in before if _is_load(one)]:
-        yield from _find_lost_settings(kept, before, loads, _is_load)
+    if loads:
+        yield from _find_lost_settings(kept, loads, _is_load)
     if is_deepspeed:
         yield from _find_variables_lost_by_deepspeed(kept)
+
+
+def _list_settings_before_launcher(
+    found: FoundLauncher,
+) -> tuple[Sequence[SimpleCommand], Sequence[SimpleCommand]]:
+    """Return what a launcher's script sets before it: limits, and variables whose names are not known."""
+    script = found.script
+    if script is None or not script.is_direct:
+        return (), ()
+    limits, loads = (
+        [one for one in of_script if one.words[0].begin < script.words[0].begin]
+        for of_script in _list_limits_and_loads(script.text)
+    )
+    return limits, loads
+
+
+@lru_cache(maxsize=4)  # asked for each launcher of a script
+def _list_limits_and_loads(text: str) -> tuple[tuple[SimpleCommand, ...], tuple[SimpleCommand, ...]]:
+    commands = [one for one in read_shell_commands(text) if one.words]
+    return tuple(filter(_is_limit, commands)), tuple(filter(_is_load, commands))
 
 
 def _is_limit(command: SimpleCommand) -> bool:
@@ -77,7 +99,6 @@ def _is_load(command: SimpleCommand) -> bool:
 
 def _find_lost_settings(
     kept: LauncherCall,
-    before: Sequence[SimpleCommand],
     lost: Sequence[SimpleCommand],
     is_same: Callable[[SimpleCommand], bool],
 ) -> Iterator[WordProblem]:
@@ -103,6 +124,7 @@ def _find_lost_settings(
     else:
         message = f"'{shown}' sets variables for {name} alone: {who} get PATH, LD_LIBRARY_PATH and those that -x names"
         hint = f"Name each variable that ranks need, as -x NAME; or l{by_rank}"
+    before = [one for one in read_commands_up_to_launcher(kept.found) if one.words][:-1]
     right = _start_shell_on_every_rank(kept, before)
     yield WordProblem(ENVIRONMENT_LOST, kept.found.start.at, message, hint, command=right)
 

@@ -20,16 +20,20 @@ def list_variables_exported_to_launcher(command: Sequence[str], launch: FoundLau
     not set (4.1.8 and 5.0.11).
     """
     names = dict.fromkeys(name for name, _ in strip_prefixes(command).sets)
-    exports_all = False
-    for one in read_commands_up_to_launcher(launch):
-        if _is_command_of_launcher(one, launch):
-            names.update(_list_assigned_names(one.sets))
-        elif not one.words:
-            names.update(_list_assigned_names(one.sets) if exports_all else ())
-        elif one.texts[0] == "set":
-            exports_all = is_exporting_all(one.texts, exports_all)
-        else:
-            _record_exported_variables(one, names)
+    exports_all, script = False, launch.script
+    if script is not None and script.is_direct:
+        settings, places = _list_settings_of_script(script.text)
+        own = places.get(script.words[0].begin)
+        for one in settings:
+            if own is not None and _find_begin(one) >= _find_begin(own):
+                break
+            if not one.words:
+                names.update(_list_assigned_names(one.sets) if exports_all else ())
+            elif one.texts[0] == "set":
+                exports_all = is_exporting_all(one.texts, exports_all)
+            else:
+                _record_exported_variables(one, names)
+        names.update(_list_assigned_names(own.sets) if own is not None else ())
     return tuple(names | dict.fromkeys(name for name, _ in launch.peeled.sets))
 
 
@@ -78,9 +82,9 @@ def read_variables_before_launcher(launch: FoundLauncher) -> tuple[dict[str, str
 
 @lru_cache(maxsize=4)  # asked for each launcher of a script
 def _list_settings_of_script(text: str) -> tuple[tuple[SimpleCommand, ...], dict[int, SimpleCommand]]:
-    """Return the commands of a script that may set or remove variables, and all by the place of their first word."""
+    """Return the commands of a script that set, export or remove variables, and all by the place of their first word."""
     found = read_shell_commands(text)
-    changing = {*DECLARING, "unset"}
+    changing = {*DECLARING, "set", "unset"}
     settings = tuple(one for one in found if not one.words or one.texts[0] in changing)
     return settings, {one.words[0].begin: one for one in found if one.words}
 

@@ -84,8 +84,7 @@ def check_commands_after_exec(job: Job, is_sound: SoundnessCheck | None = None) 
             continue
         if index and programs[index - 1].after in _IN_SUBSHELLS[:2]:
             continue
-        behind = [late for late in programs[index + 1 :] if late.block[: len(one.block)] == one.block]
-        lost = next((late for late in behind if late.texts[0] not in _IF_EXEC_FAILS), None)
+        lost = _find_command_behind(programs, index)
         if lost is None:
             continue
         text, begin = job.command[at], one.words[0].begin
@@ -100,6 +99,17 @@ def check_commands_after_exec(job: Job, is_sound: SoundnessCheck | None = None) 
         )
         yield Problem(("command", at), message, help, COMMAND_AFTER_EXEC)
         return
+
+
+def _find_command_behind(programs: Sequence[SimpleCommand], index: int) -> SimpleCommand | None:
+    """Return the first command of a block that comes after another one, and is not there for its failure."""
+    block = programs[index].block
+    for at in range(index + 1, len(programs)):
+        if programs[at].block[: len(block)] != block:
+            return None  # commands of a block are next to each other
+        if programs[at].texts[0] not in _IF_EXEC_FAILS:
+            return programs[at]
+    return None
 
 
 def _name_word_of_bash(one: SimpleCommand) -> str:

@@ -93,6 +93,7 @@ patches:
     - {op: add, path: /metadata/annotations/kustomize.toolkit.fluxcd.io~1ssa, value: Ignore}
 - target: {kind: TrainJob}
   patch: |-
+    - {op: add, path: /status, value: {conditions: []}}
     - {op: remove, path: /metadata/annotations/argocd.argoproj.io~1sync-options}
 """
 
@@ -104,5 +105,6 @@ def test_each_is_reported_once_at_its_patch(root: Path) -> None:
     assert [(one.place.rpartition(":")[0], one.rule) for one in outcome.findings] == [
         ("overlays/lab/kustomization.yaml:6", "sync-skips"),
         ("overlays/lab/kustomization.yaml:9", "sync-skips"),
-        ("overlays/lab/kustomization.yaml:12", "sync-destroys"),
+        ("overlays/lab/kustomization.yaml:12", "status-ignored"),
+        ("overlays/lab/kustomization.yaml:13", "sync-destroys"),
     ]

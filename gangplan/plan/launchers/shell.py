@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import field
+from functools import lru_cache
 
 from gangplan.records import dataclass
 
@@ -111,7 +112,12 @@ def read_shell_commands(script: str) -> list[SimpleCommand]:
 
     Raises UnreadableError if a quote, a substitution or a here-document is left open.
     """
-    return list(ShellReader(script).read())
+    return list(_read_script(script))
+
+
+@lru_cache(maxsize=8)  # asked again and again about the script of a command
+def _read_script(script: str) -> tuple[SimpleCommand, ...]:
+    return tuple(ShellReader(script).read())
 
 
 class ShellReader:
