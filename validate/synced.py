@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gangplan.model.backend import RUNTIME_KIND, RUNTIME_KINDS, TRAINJOB
-from gangplan.model.syncing import ARGO_SYNC_WAVE, ENGINES, PRUNE_CONFIRMED, Engine, read_sync_wave
+from gangplan.model.syncing import ARGO_SYNC_WAVE, PRUNE_CONFIRMED, SYNC_ENGINES, SyncEngine, read_sync_wave
 from gangplan.objects import Body
 from gangplan.rules.lifecycle import SYNC_DESTROYS, SYNC_ORDER, SYNC_SKIPS
 from gangplan.rules.patches import PLAN_BROKEN
@@ -43,7 +43,7 @@ def find_changes_of_syncing(
 def _check_engine_marks(body: Body, generated: Body, engines: Sequence[str]) -> FoundProblems:
     own, planned, kind = body["metadata"], generated["metadata"], body["kind"]
     for name in engines:
-        engine = ENGINES[name]
+        engine = SYNC_ENGINES[name]
         mark, was = engine.find_skipping_mark(own), engine.find_skipping_mark(planned)
         if mark and not was:
             said = (
@@ -58,7 +58,7 @@ def _check_engine_marks(body: Body, generated: Body, engines: Sequence[str]) -> 
             yield _report_lost_guard(body, generated, engine)
 
 
-def _report_lost_guard(body: Body, generated: Body, engine: Engine) -> Problem:
+def _report_lost_guard(body: Body, generated: Body, engine: SyncEngine) -> Problem:
     kind, strength = body["kind"], engine.measure_guard(generated["metadata"])
     key, value = engine.guards[len(engine.guards) - strength]
     lost = _LOST.get(kind, ", and end the run with it")

@@ -9,7 +9,7 @@ from gangplan.model.backend import BACKENDS, Backend
 from gangplan.model.crds import NO_CRDS, CrdFiles
 from gangplan.model.quantity import Quantity
 from gangplan.model.support import KueueLine, TrainerLine, look_up_kueue_line, look_up_trainer_line
-from gangplan.model.syncing import ENGINES
+from gangplan.model.syncing import SYNC_ENGINES
 from gangplan.model.trial import TrialPods
 from gangplan.model.version import NOT_INSTALLED, ToolVersion
 from gangplan.records import dataclass
@@ -54,7 +54,7 @@ class Platform:
     runtime_classes: tuple[str, ...] | None = None
     currency: str = "USD"
     crds: CrdFiles = NO_CRDS
-    engines: tuple[str, ...] = tuple(ENGINES)
+    engines: tuple[str, ...] = tuple(SYNC_ENGINES)
 
     @property
     def trainer_line(self) -> TrainerLine:

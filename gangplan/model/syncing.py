@@ -17,7 +17,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class SyncEngine:
     """The annotations that one engine reads.
 
     `run`: a file that is removed from Git neither stops the run nor shows as drift, and nothing ever waits
@@ -87,8 +87,8 @@ GUARD_OPTIONS = (NEVER_PRUNED, "Delete=confirm")
 # The label of launch scripts: they are part of the runs of a team, and have no label of any run.
 SCRIPTS = "gangplan.dev/scripts"
 
-ENGINES: Mapping[str, Engine] = {
-    "argocd": Engine(
+SYNC_ENGINES: Mapping[str, SyncEngine] = {
+    "argocd": SyncEngine(
         "Argo CD",
         ARGO,
         skipping=((ARGO_HOOK, SKIP_HOOK),),
@@ -101,7 +101,7 @@ ENGINES: Mapping[str, Engine] = {
         wave=ARGO_SYNC_WAVE,
     ),
     # Flux never asks for confirmation: a person deletes what must not be deleted at once.
-    "flux": Engine(
+    "flux": SyncEngine(
         "Flux",
         FLUX,
         skipping=((FLUX_SERVER_SIDE, "Ignore"), (FLUX_RECONCILE, "disabled")),
@@ -183,5 +183,5 @@ def build_annotation_pointer(key: str) -> str:
     return f"/metadata/annotations/{key.replace('/', '~1')}"
 
 
-def _iterate_gitops_engines() -> Iterator[Engine]:
-    return iter(ENGINES.values())
+def _iterate_gitops_engines() -> Iterator[SyncEngine]:
+    return iter(SYNC_ENGINES.values())

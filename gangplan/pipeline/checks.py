@@ -30,7 +30,6 @@ from gangplan.validate.kueue.contention import RunDemand
 from gangplan.validate.problems import Problem, format_path
 from gangplan.validate.promise.scripts import find_altered_launch_scripts
 from gangplan.validate.proofs import run_all_proofs
-from gangplan.validate.synced import find_changes_of_syncing
 from gangplan.validate.versions import choose_schema_versions_of
 from gangplan.validate.world import BuiltRun, World, build_node_group_from_pool
 
@@ -168,8 +167,10 @@ def check_built_objects(
 
     def judge(state: Sequence[Body], shown: Sequence[bool] = ()) -> list[list[Problem]]:
         found = judge_built(state, versions, shown)
-        if state is before:
+        if all(one is was for one, was in zip(state, before, strict=True)):
             return found
+        from gangplan.validate.synced import find_changes_of_syncing  # few clusters have patches
+
         pairs = zip(found, state, before, strict=True)
         sound = [was if _has_error(wrong) else one for wrong, one, was in pairs]
         changes = find_changes_of_syncing(sound, before, platform.engines)

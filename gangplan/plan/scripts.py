@@ -107,8 +107,8 @@ def _ends_shell(one: SimpleCommand) -> bool:
     return one.texts[:1] == ("exec",) and len(one.words) > 1 and not one.block and one.after not in _PIPES
 
 
-def _only_tells(found: Sequence[SimpleCommand], end: int) -> bool:
-    """Return whether the last of these commands tells nothing, or looks at an exit code to tell of it."""
+def _only_reports(found: Sequence[SimpleCommand], end: int) -> bool:
+    """Return whether the last of these commands says nothing, or looks at an exit code to report it."""
     last, before = found[end - 1], found[end - 2]
     is_condition = last.tested_by == "if" and any(_READS_CODE.search(word) for word in last.texts)
     return (_says_nothing(last) or is_condition) and before.after in ("&&", *_SEPARATORS)
@@ -126,7 +126,7 @@ def _find_lost_code(
 ) -> tuple[Sequence[SimpleCommand], str, str]:
     """Return the commands whose exit code is lost, what helps, and the right script; empty where it is not known."""
     text, end = command[at], len(found)
-    while end > 1 and _only_tells(found, end):
+    while end > 1 and _only_reports(found, end):
         end -= 1  # such as `; echo done`
     before, last = found[end - 2] if end > 1 else found[0], found[end - 1]
     if end > 1 and before.after == "||" and _says_nothing(last) and last.words:

@@ -105,7 +105,7 @@ SYNC_ORDER = Rule(
         "Argo CD begins a wave only when the one before it has been applied. Trainer's webhook refuses a run "
         "whose runtime is not there yet, so every sync fails in the run's wave."
     ),
-    fix="Leave the annotation argocd.argoproj.io/sync-wave as it is rendered.",
+    fix="Leave the sync wave of the run and its runtime as it is rendered.",
     is_verdict=True,
 )
 

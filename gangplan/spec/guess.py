@@ -237,7 +237,7 @@ def _suggest_replacement_spec_field(
         begin = f"Write {guess}: {text}"
         return f"{begin}{f' and gpu: {{model: {model}}}' if model else ''}.", (f"{begin} and ", model)
     if guess in MAIN_FIELDS and isinstance(given, str) and wrong(guess, {MAIN_FIELDS[guess]: given}):
-        problems = []  # the value is no value of the block's main field either
+        problems = []  # the block's main field does not take the value either
     for kind, help, hints in problems:
         if hints.proposed:
             return f"Write {guess}: {hints.proposed}.", gpu

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
-from gangplan.model.syncing import ENGINES, build_data_annotations
+from gangplan.model.syncing import SYNC_ENGINES, build_data_annotations
 from gangplan.source import load_objects
 from gangplan.validate.synced import find_changes_of_syncing
 from tests import plain
@@ -42,7 +42,7 @@ def test_each_change_of_syncing_is_found(name: str, rendered: list[dict[str, Any
     for place in ("annotations", "labels"):
         change_pairs(target["metadata"], place, case.get(place, {}))
 
-    judged = find_changes_of_syncing(built, rendered, case.get("engines", tuple(ENGINES)))
+    judged = find_changes_of_syncing(built, rendered, case.get("engines", tuple(SYNC_ENGINES)))
 
     found = [(body, problem) for body, wrong in zip(built, judged, strict=True) for problem in wrong]
     if "finds" not in case:
@@ -62,7 +62,9 @@ def change_pairs(metadata: dict[str, Any], place: str, changes: Mapping[str, Any
 
 
 def test_objects_as_generated_are_synced_as_planned(rendered: list[dict[str, Any]]) -> None:
-    assert find_changes_of_syncing(copy.deepcopy(rendered), rendered, tuple(ENGINES)) == [[]] * len(rendered)
+    assert find_changes_of_syncing(copy.deepcopy(rendered), rendered, tuple(SYNC_ENGINES)) == [[]] * len(
+        rendered
+    )
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,8 @@ class ShellReader:
         self.text = script
         self.at = 0
         self.documents: list[tuple[str, bool]] = []
-        self._blocks: list[
-            tuple[str, int, bool]
-        ] = []  # what began each, its number, and if it is past its condition
+        # What began each, its number, and if it is past its condition.
+        self._blocks: list[tuple[str, int, bool]] = []
         self._list = 0  # the number of the `&&` list
         self._count = 0
         self._is_timed = False  # behind `time`, whose only option is -p
