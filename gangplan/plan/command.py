@@ -168,6 +168,7 @@ def _check_scripts(
         yield from script_lines.check_lines_of_script(job)
         yield from script_lines.check_shell_of_script(job, is_sound)
         yield from script_lines.check_commands_after_exec(job, is_sound)
+        yield from script_lines.check_modules_of_script(job)
 
 
 def _resolve_final_command(job: Job) -> tuple[FinalCommand, list[FoundLauncher], list[Problem]]:

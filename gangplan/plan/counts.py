@@ -8,6 +8,7 @@ from dataclasses import replace
 from gangplan.model.job import Job
 from gangplan.plan.launch import LauncherCall, drop_option, replace_launcher_option_value
 from gangplan.plan.launchers import FoundLauncher, ParsedOption
+from gangplan.plan.launchers.shell import read_shell_commands
 from gangplan.plan.problems import WordEdit, WordProblem
 from gangplan.plan.reach import MAPPING_PARAMETERS
 from gangplan.rules.commands import COMMAND_UNREADABLE
@@ -128,9 +129,22 @@ def _check_launcher_count_option(
                 f"For workers that come and go, write elastic: {{min: {low}, max: {high}}} in place of workers, and"
                 f" the program alone as the command. For a fixed number, write {use.spelled} {expected}."
             )
-        yield WordProblem(
-            RANKS_MISMATCH, use.value_at, message, hint, replace_launcher_option_value(use, str(expected))
-        )
+        edit: WordEdit | None = replace_launcher_option_value(use, str(expected))
+        if _is_in_background(kept.found):
+            hint = (
+                f"Launches at the same time do not know of each other, and use the same workers: let one {kept.name} start all"
+                " parts, with ':' between them, or make each a run of its own."
+            )
+            edit = None
+        yield WordProblem(RANKS_MISMATCH, use.value_at, message, hint, edit)
+
+
+def _is_in_background(found: FoundLauncher) -> bool:
+    """Return whether a script goes on while a launcher runs, also if it waits for it later."""
+    script = found.script
+    begin = script.words[0].begin if script is not None else -1
+    commands = read_shell_commands(script.text) if script is not None and script.is_direct else ()
+    return any(one.after == "&" for one in commands if one.words and one.words[0].begin == begin)
 
 
 def _check_planned_ranks_per_worker(kept: LauncherCall, use: ParsedOption) -> Iterator[WordProblem]:

@@ -3,6 +3,7 @@ understands."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from gangplan.findings import Problem
@@ -16,7 +17,7 @@ from gangplan.plan.launchers import (
 )
 from gangplan.plan.launchers.shell import SimpleCommand
 from gangplan.plan.operators import SoundnessCheck, propose_sound_command_help
-from gangplan.rules.commands import COMMAND_AFTER_EXEC, COMMAND_BASH, COMMAND_LINES_JOINED
+from gangplan.rules.commands import COMMAND_AFTER_EXEC, COMMAND_BASH, COMMAND_LINES_JOINED, COMMAND_MODULE
 
 _DECLARING = frozenset({"export", "readonly"})
 _PLAIN_SHELLS = frozenset({"sh", "dash"})
@@ -35,6 +36,12 @@ _OF_BASH = frozenset(
         "popd",
         "function",
     }
+)
+# Subcommands of module that change the environment; what defines it: a login shell, or a file with an init of it.
+_LOADING = frozenset({"add", "load", "purge", "restore", "swap", "switch", "unload", "use"})
+_LOGIN = re.compile(r"--login|-[a-zA-Z]*l[a-zA-Z]*")
+_DEFINES = re.compile(
+    r"lmod|modules|/init/|/etc/profile|bashrc|\bmodule\s*\(\)|modulecmd|-v module|type module", re.IGNORECASE
 )
 # What runs a command in a shell of its own, so that exec replaces only that; and what scripts do if exec fails.
 _IN_SUBSHELLS = ("|", "|&", "&")
@@ -99,6 +106,25 @@ def check_commands_after_exec(job: Job, is_sound: SoundnessCheck | None = None) 
         )
         yield Problem(("command", at), message, help, COMMAND_AFTER_EXEC)
         return
+
+
+def check_modules_of_script(job: Job) -> Iterator[Problem]:
+    """Yield a problem of the first modules that a script loads without what defines the command for it."""
+    at, found = read_script_commands(job.command)
+    if any(_LOGIN.fullmatch(word) for word in job.command[:at]) or (
+        at >= 0 and _DEFINES.search(job.command[at])
+    ):
+        return
+    for one in found:
+        words = one.texts
+        if words[:1] == ("ml",) or (words[:1] == ("module",) and words[1:2] and words[1] in _LOADING):
+            shown = " ".join(words[:3])
+            message = (
+                f"'{shown}' is of an HPC cluster's login shells; in an image without modules, it is not found"
+            )
+            help = "Remove it, and choose an image that has the software."
+            yield Problem(("command", at), message, help, COMMAND_MODULE)
+            return
 
 
 def _find_command_behind(programs: Sequence[SimpleCommand], index: int) -> SimpleCommand | None:

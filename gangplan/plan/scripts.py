@@ -65,7 +65,7 @@ _STOPPING = re.compile(r"-[a-z]*e[a-z]*|errexit")
 # Commands that last until somebody ends them: a wait of an hour and more, and servers for people.
 _WAITING = re.compile(
     r"sleep (?:inf(?:inity)?|\d+[dh]|\d{3,}m|\d{4,}s?)$|tail (?:-\S+ (?:\d+ )?)*/dev/null$|code-server\b|streamlit run\b"
-    r"|tensorboard (?!dev\b)|jupyter[ -](?:lab|notebook|server)\b|(?:notebook|jupyterlab|tensorboard\.main|http\.server)\b"
+    r"|ray start (?=.*--head\b).*--block\b|tensorboard (?!dev\b)|jupyter[ -](?:lab|notebook|server)\b|(?:notebook|jupyterlab|tensorboard\.main|http\.server)\b"
 )
 _PREPARING = ((), ("cd",), ("export",), ("set",), ("ulimit",), ("mkdir",))
 _NAMES = frozenset({"-", "--", "_", *SHELL_NAMES})
@@ -234,10 +234,15 @@ def is_stopping_at_failure(options: Sequence[str], found: Sequence[SimpleCommand
     return is_stopping
 
 
+def _is_blocking_head(one: SimpleCommand) -> bool:
+    """Return whether a command starts the head of a Ray cluster and never returns, wherever it is."""
+    return one.texts[:2] == ("ray", "start") and {"--head", "--block"} <= {*one.texts} and one.after != "&"
+
+
 def check_waiting_command(job: Job) -> Iterator[Problem]:
     """Yield a problem of a command whose last program only waits, such as `sleep infinity`."""
     at, found = read_script_commands(job.command)
-    last = found[-1] if found else None
+    last = next(filter(_is_blocking_head, found), found[-1] if found else None)
     words = last.texts if last else job.command
     begin = strip_prefixes(words).at
     if begin >= len(words) or (last and (last.after == "&" or last.tested_by)):

@@ -292,6 +292,20 @@ COMMAND_BASH = Rule(
     fix="Write bash in place of sh.",
 )
 
+COMMAND_MODULE = Rule(
+    "command-module",
+    WARNING,
+    "The script loads modules, which images seldom have.",
+    why=(
+        "module and ml are functions that the login shells of an HPC cluster define. In most images there is no such "
+        "command: the script goes on without the software, or ends with code 127. Images bring their software and its PATH."
+    ),
+    fix=(
+        "Remove the line, and choose an image with the software. Where an image has modules, let the script source their "
+        "init file first, or run it in a login shell (bash -l)."
+    ),
+)
+
 COMMAND_AFTER_EXEC = Rule(
     "command-after-exec",
     WARNING,

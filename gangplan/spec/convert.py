@@ -171,7 +171,12 @@ def convert_mounts_to_spec_claims(given: Any) -> dict[str, str]:
         if isinstance(entry, dict):
             name = next((entry[key] for key in ("name", "claim", "claimName", "source") if key in entry), "")
             path = next((entry[key] for key in ("mountPath", "path", "target") if key in entry), "")
-            if not name and len(entry) == 1:
+            if isinstance(
+                claim := entry.get("persistentVolumeClaim"), dict
+            ):  # a pod says elsewhere where it is
+                name = claim.get("claimName", "")
+                path = path or f"/data/{name}"
+            elif not name and len(entry) == 1:
                 name, path = next(iter(entry.items()))
         else:
             name, _, path = re.sub(r":(ro|rw|z|Z)$", "", str(entry)).partition(":")

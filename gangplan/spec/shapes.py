@@ -10,6 +10,7 @@ from gangplan.spec.convert import (
     convert_mounts_to_spec_claims,
     convert_secret_refs_to_spec_variables,
     convert_whole_number,
+    parse_gpu_model,
     split_words,
 )
 from gangplan.spec.flow import format_flow_list, format_flow_style
@@ -68,7 +69,8 @@ def describe_wrong_spec_value_shape(
         words = split_words(given) or ["WORD", "WORD"]
         return f"Write command: {format_flow_list(words)}, and remove run:. It counts repetitions of a job."
     if expected in ("int_type", "int_from_float") and (number := convert_whole_number(given)) is not None:
-        return f"Write {field}: {number}."
+        model = "; gpu: {model: ...} chooses the model" if field == "gpus" and parse_gpu_model(given) else ""
+        return f"Write {field}: {number}{model}."
     if expected in ("tuple_type", "list_type") and (shown := _suggest_list_form(path, given)):
         return shown
     if (
@@ -87,7 +89,9 @@ def describe_wrong_spec_value_shape(
     if expected == "dict_type" and field == "data":
         return _suggest_data_field_for_mounts(given)
     if field == "env" and (secrets := convert_secret_refs_to_spec_variables(given)):
-        return f"Write secrets: {{env: {format_flow_style(secrets)}}}."
+        plain = dict(convert_env_entries_to_spec_variables(given)) if isinstance(given, (list, tuple)) else {}
+        env = f"env: {format_flow_style(plain)} and " if plain else ""
+        return f"Write {env}secrets: {{env: {format_flow_style(secrets)}}}."
     if expected == "dict_type" and isinstance(given, (list, tuple)):
         found = dict(convert_env_entries_to_spec_variables(given))
         return (
