@@ -52,6 +52,7 @@ def check_command_needs_no_field(words: tuple[str, ...], env: Iterable[EnvVar]) 
 _TORCH = r"(?:LOCAL_)?(?:RANK|WORLD_SIZE)|GROUP_RANK|NODE_RANK|NNODES|MASTER_(?:ADDR|PORT)"
 _OPEN_MPI = r"OMPI_COMM_WORLD_\w+"
 _HYDRA = r"(?:PMI|MV2_COMM_WORLD)_\w+|MPI_LOCAL(?:RANKID|NRANKS)"
+_BY_RANK = "Read it in the program, or in a script that each rank runs."
 # What a run has in place of such a variable.
 _INSTEAD = {
     r"\w+_JOB_?ID": """Write env: {RUN_NAME: {field: "metadata.labels['gangplan.dev/run']"}}, and read $RUN_NAME.""",
@@ -59,7 +60,10 @@ _INSTEAD = {
     r"SLURM_(?:JOB_NUM_)?(?:NNODES|NODES)|PBS_NUM_NODES": "Write {workers}, which gangplan fills in.",
     r"SLURM_TMPDIR": "Write scratch: SIZE, and read $SCRATCH_DIR.",
     r"SLURM_SUBMIT_DIR|PBS_O_WORKDIR": "Write the folder itself, or workdir.",
-    rf"SLURM_(?:PROCID|LOCALID|NODEID)|{_TORCH}|{_OPEN_MPI}|{_HYDRA}": "Read it in the program, or in a script that each rank runs.",
+    r"SLURM_PROCID": f"A rank has its number as $RANK (torch), $OMPI_COMM_WORLD_RANK (Open MPI) or $PMI_RANK (MPICH, Intel MPI). {_BY_RANK}",
+    r"SLURM_LOCALID": f"A rank has it as $LOCAL_RANK (torch), $OMPI_COMM_WORLD_LOCAL_RANK (Open MPI) or $MPI_LOCALRANKID (MPICH, Intel MPI). {_BY_RANK}",
+    r"SLURM_NODEID": f"A worker has its number as $GROUP_RANK (torch) or $NODE_RANK (framework: plain). {_BY_RANK}",
+    rf"{_TORCH}|{_OPEN_MPI}|{_HYDRA}": _BY_RANK,
 }
 
 
