@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gangplan.errors import Exit
+from gangplan.model.syncing import SYNC_ENGINES
 from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from gangplan.spec.cluster import Cluster
@@ -40,6 +41,11 @@ class Shop(ABC):
     lab: Lab
     repository: GitRepository
     cluster: str
+
+    @property
+    @abstractmethod
+    def engine(self) -> str:
+        """The name of the engine."""
 
     @abstractmethod
     def follow(self) -> None:
@@ -347,6 +353,54 @@ class Delivered:
             assert Path(spec).stem in run.name
             assert shop.runs() == runs
             assert pods <= run.pods(shop)
+
+
+ARGO, FLUX = "argocd.argoproj.io", "kustomize.toolkit.fluxcd.io"
+# Annotations and labels that an engine may read: how they treat an object is what the checks say.
+MARKS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "none": ({}, {}),
+    "skip": ({f"{ARGO}/hook": "Skip"}, {}),
+    "skip-blank": ({f"{ARGO}/hook": " Skip ,"}, {}),
+    "ignore": ({f"{FLUX}/ssa": "Ignore"}, {}),
+    "ignore-label": ({}, {f"{FLUX}/ssa": "ignore"}),
+    "disabled": ({f"{FLUX}/reconcile": "Disabled"}, {}),
+    "merge": ({f"{FLUX}/ssa": "Merge"}, {}),
+    "once": ({f"{FLUX}/ssa": "IfNotPresent"}, {}),
+    "kept": ({f"{ARGO}/sync-options": "Validate=false, Prune=false"}, {}),
+    "kept-first": ({f"{ARGO}/sync-options": "Prune=false,Prune=true"}, {}),
+    "pruned-first": ({f"{ARGO}/sync-options": "Prune=true,Prune=false"}, {}),
+    "kept-flux": ({f"{FLUX}/prune": "DISABLED"}, {}),
+    "kept-flux-label": ({}, {f"{FLUX}/prune": "disabled"}),
+    "pruned-flux": ({f"{FLUX}/prune": "enabled"}, {}),
+}
+
+
+class Marked:
+    """What gangplan.model.syncing says of marks, held to the real engine of the fixture `shop`."""
+
+    def test_marks_do_what_the_checks_say(self, shop: Shop) -> None:
+        engine, namespace = SYNC_ENGINES[shop.engine], shop.namespaces[Path(spec_here(shop)).parts[1]]
+        nothing = {"podSelector": {"matchLabels": {"example.com/app": "none"}}}
+        bodies = []
+        for name, (written, labels) in MARKS.items():
+            body = foreign("networking.k8s.io/v1", "NetworkPolicy", namespace, spec=nothing)
+            extra = {f"{ARGO}/compare-options": "IgnoreExtraneous"}  # what is kept is then no drift
+            body["metadata"] |= {"name": f"mark-{name}", "annotations": written | extra, "labels": labels}
+            bodies.append(body)
+        file = f"rendered/{shop.cluster}/tenants/marks.yaml"
+        shop.synced(shop.commit({file: "---\n".join(f"{json.dumps(one)}\n" for one in bodies)}, "marks"))
+        marked = [one["metadata"] for one in bodies]
+        applied = {one["name"] for one in marked if not engine.find_skipping_mark(one)}
+        assert self._there(shop, namespace) == applied
+        shop.synced(shop.commit({file: None}, "without marks"))
+        kept = {one["name"] for one in marked if engine.measure_guard(one)} & applied
+        assert self._there(shop, namespace) == kept
+        for name in kept:
+            shop.lab.client.delete("NetworkPolicy", name, namespace)
+
+    def _there(self, shop: Shop, namespace: str) -> set[str]:
+        found = shop.lab.client.list("NetworkPolicy", namespace)
+        return {one["metadata"]["name"] for one in found if one["metadata"]["name"].startswith("mark-")}
 
 
 class Isolated(Delivered):

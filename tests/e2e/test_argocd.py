@@ -20,7 +20,7 @@ from gangplan.model.version import parse_version
 from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from tests.e2e import shop as shops
-from tests.e2e.shop import PARTS, Isolated, foreign, spec_here, started
+from tests.e2e.shop import PARTS, Isolated, Marked, foreign, spec_here, started
 from tests.lab import build, programs
 from tests.lab.argocd import NAMESPACE, ArgoCD
 from tests.lab.client import TooLateError
@@ -38,6 +38,11 @@ class Shop(shops.Shop):
     """A lab with Argo CD, and the repository that it follows."""
 
     argocd: ArgoCD
+
+    @property
+    def engine(self) -> str:
+        """The engine whose annotations count."""
+        return "argocd"
 
     @property
     def applications(self) -> list[str]:
@@ -159,7 +164,7 @@ def _finished(shop: Shop, name: str) -> str:
     return str(shop.argocd.get(name)["status"].get("operationState", {}).get("finishedAt", ""))
 
 
-class TestArgoCD(Isolated):
+class TestArgoCD(Isolated, Marked):
     """Argo CD delivers, and reports how runs are."""
 
     def test_the_health_of_a_team_application_follows_its_runs(self, shop: Shop) -> None:

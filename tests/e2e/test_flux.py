@@ -15,7 +15,7 @@ from gangplan.gitops.source import RepositorySource
 from gangplan.pipeline.render import render_tree
 from gangplan.pipeline.request import Request
 from tests.e2e import shop as shops
-from tests.e2e.shop import PARTS, Delivered, foreign, spec_here
+from tests.e2e.shop import PARTS, Delivered, Marked, foreign, spec_here
 from tests.lab import programs
 from tests.lab.client import condition
 from tests.lab.flux import NAMESPACE, Flux
@@ -32,6 +32,11 @@ class Shop(shops.Shop):
     """A lab with Flux, and the repository that it follows."""
 
     flux: Flux
+
+    @property
+    def engine(self) -> str:
+        """The engine whose annotations count."""
+        return "flux"
 
     @property
     def kustomizations(self) -> list[str]:
@@ -119,7 +124,7 @@ def test_variables_of_a_users_kustomization_stay_out_of_scripts(shop: Shop) -> N
     shop.lab.client.patch("Kustomization", name, {"spec": {"postBuild": None}}, NAMESPACE)
 
 
-class TestFlux(Delivered):
+class TestFlux(Delivered, Marked):
     """Flux delivers all runs of a cluster together."""
 
     def test_a_refused_run_blocks_new_ones_until_it_is_removed_from_git(self, shop: Shop) -> None:

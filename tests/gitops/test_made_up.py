@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from gangplan.model import syncing
-from gangplan.model.syncing import Engine
+from gangplan.model.syncing import SyncEngine
 from tests import plain
 from tests.workspaces import SPEC, gangplan, stock, write
 
 PREFIX = "sync.example.com/"
-MADE_UP = Engine(
+MADE_UP = SyncEngine(
+    "Made-up Sync",
     PREFIX,
+    skipping=((f"{PREFIX}apply", "never"),),
+    guards=((f"{PREFIX}remove", "never"), (f"{PREFIX}remove", "asked")),
     run=((f"{PREFIX}remove", "never"),),
     archived=((f"{PREFIX}apply", "never"),),
     kept=((f"{PREFIX}data", "kept"),),
@@ -25,7 +28,7 @@ MADE_UP = Engine(
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setitem(syncing.ENGINES, "made-up", MADE_UP)
+    monkeypatch.setitem(syncing.SYNC_ENGINES, "made-up", MADE_UP)
     return stock(tmp_path)
 
 
@@ -68,6 +71,7 @@ def test_guardrails_are_annotated_not_to_be_removed_unasked(root: Path) -> None:
 
 def test_an_import_leaves_out_annotations_of_engines(root: Path) -> None:
     assert all(
-        syncing.is_engine_annotation(f"{engine.prefix}x") for engine in (MADE_UP, *syncing.ENGINES.values())
+        syncing.is_engine_annotation(f"{engine.prefix}x")
+        for engine in (MADE_UP, *syncing.SYNC_ENGINES.values())
     )
     assert not syncing.is_engine_annotation("example.com/x")

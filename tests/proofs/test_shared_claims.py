@@ -26,6 +26,10 @@ def root(tmp_path: Path) -> Path:
     team, spec = ((root / f"specs/nlp/{name}.yaml").read_text() for name in ("team", "quickstart"))
     claim = "claims: {datasets: {accessModes: [ReadWriteMany], size: 1Ti}}\n"
     mounted = f"{spec}data: {{datasets: /data}}\n"
+    cluster, offers = (root / "overlays/lab/cluster.yaml").read_text(), "[ReadWriteMany, ReadWriteOnce]"
+    assert offers in cluster
+    more = cluster.replace(offers, "[ReadWriteMany, ReadWriteOnce, ReadWriteOncePod]")
+    write(root, {"overlays/lab/cluster.yaml": more})
     return write(root, {"specs/nlp/team.yaml": team + claim, "specs/nlp/quickstart.yaml": mounted})
 
 
