@@ -376,7 +376,7 @@ MARKS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 
 
 class Marked:
-    """What gangplan.model.syncing says of marks, held to the real engine of the fixture `shop`."""
+    """The table of marks in gangplan.model.syncing, held to the real engine of the fixture `shop`."""
 
     def test_marks_do_what_the_checks_say(self, shop: Shop) -> None:
         engine, namespace = SYNC_ENGINES[shop.engine], shop.namespaces[Path(spec_here(shop)).parts[1]]
