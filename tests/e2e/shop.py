@@ -381,11 +381,17 @@ class Marked:
     def test_marks_do_what_the_checks_say(self, shop: Shop) -> None:
         engine, namespace = SYNC_ENGINES[shop.engine], shop.namespaces[Path(spec_here(shop)).parts[1]]
         nothing = {"podSelector": {"matchLabels": {"example.com/app": "none"}}}
+        # The cluster's policies ask each object for the labels of its team.
+        own = shop.lab.client.get("NetworkPolicy", "default-deny", namespace)["metadata"]["labels"]
         bodies = []
         for name, (written, labels) in MARKS.items():
             body = foreign("networking.k8s.io/v1", "NetworkPolicy", namespace, spec=nothing)
             extra = {f"{ARGO}/compare-options": "IgnoreExtraneous"}  # what is kept is then no drift
-            body["metadata"] |= {"name": f"mark-{name}", "annotations": written | extra, "labels": labels}
+            body["metadata"] |= {
+                "name": f"mark-{name}",
+                "annotations": written | extra,
+                "labels": own | labels,
+            }
             bodies.append(body)
         file = f"rendered/{shop.cluster}/tenants/marks.yaml"
         shop.synced(shop.commit({file: "---\n".join(f"{json.dumps(one)}\n" for one in bodies)}, "marks"))
