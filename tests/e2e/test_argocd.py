@@ -40,11 +40,6 @@ class Shop(shops.Shop):
     argocd: ArgoCD
 
     @property
-    def engine(self) -> str:
-        """The engine whose annotations count."""
-        return "argocd"
-
-    @property
     def applications(self) -> list[str]:
         """Platform, tenants, and the runs of each team."""
         parts = ("platform", "tenants", *(f"runs-{one}" for one in self.namespaces))
@@ -166,6 +161,8 @@ def _finished(shop: Shop, name: str) -> str:
 
 class TestArgoCD(Isolated, Marked):
     """Argo CD delivers, and reports how runs are."""
+
+    engine = "argocd"
 
     def test_the_health_of_a_team_application_follows_its_runs(self, shop: Shop) -> None:
         """A sync ends while runs train, and a run that fails degrades only the application of its team."""

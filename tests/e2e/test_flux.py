@@ -34,11 +34,6 @@ class Shop(shops.Shop):
     flux: Flux
 
     @property
-    def engine(self) -> str:
-        """The engine whose annotations count."""
-        return "flux"
-
-    @property
     def kustomizations(self) -> list[str]:
         """The names of all Kustomizations, in the order of their dependencies."""
         return [f"{self.cluster}-{part}" for part in kustomizations_of(PARTS)]
@@ -126,6 +121,8 @@ def test_variables_of_a_users_kustomization_stay_out_of_scripts(shop: Shop) -> N
 
 class TestFlux(Delivered, Marked):
     """Flux delivers all runs of a cluster together."""
+
+    engine = "flux"
 
     def test_a_refused_run_blocks_new_ones_until_it_is_removed_from_git(self, shop: Shop) -> None:
         spec = spec_here(shop)

@@ -19,7 +19,7 @@ from gangplan.pipeline.request import Request
 from gangplan.source import load_objects
 from tests.e2e import shop as shops
 from tests.e2e import world
-from tests.e2e.shop import Isolated, Marked, spec_here
+from tests.e2e.shop import Isolated, spec_here
 from tests.lab import programs
 from tests.lab.gitrepo import GitRepository
 from tests.lab.lab import Lab
@@ -36,11 +36,6 @@ class Shop(shops.Shop):
 
     kubeconfig: Path
     last: Outcome = field(default_factory=lambda: Outcome(0, "", ""))
-
-    @property
-    def engine(self) -> str:
-        """The engine whose annotations count."""
-        return "argocd"
 
     def follow(self) -> None:
         """Run what the pipeline of a push runs."""
@@ -118,7 +113,7 @@ def _generations(shop: Shop, kind: str) -> dict[str, int]:
     return {one["metadata"]["name"]: one["metadata"]["generation"] for one in shop.lab.client.list(kind)}
 
 
-class TestSync(Isolated, Marked):
+class TestSync(Isolated):
     """gangplan delivers, as a step of a pipeline."""
 
     def test_a_refused_object_of_one_team_does_not_stop_other_teams(self, shop: Shop) -> None:
